@@ -1,0 +1,75 @@
+"""Build recipe of the compiled modules; everything else about the package is in pyproject.toml.
+
+Every ``ext/tsgkit/NAME.pyx`` becomes the module ``tsgkit.NAME``. With ``TSGKIT_CHECKED=1`` in the
+environment all of them are built with bounds checks on; changing the mode forces a rebuild.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import numpy
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+CHECKED = os.environ.get("TSGKIT_CHECKED", "") not in ("", "0")
+MODE = "checked" if CHECKED else "release"
+SOURCES = Path("ext/tsgkit")
+# setuptools recompiles a module when one of these is newer than it, and an sdist contains them.
+HEADERS = sorted(str(path) for pattern in ("*.pxd", "*.hpp") for path in SOURCES.glob(pattern))
+
+DIRECTIVES = {
+    "language_level": 3,
+    "embedsignature": True,
+    "boundscheck": CHECKED,
+    "wraparound": False,
+    "initializedcheck": CHECKED,
+    "cdivision": True,
+    "freethreading_compatible": True,
+}
+
+
+def compile_flags() -> list[str]:
+    if sys.platform == "win32":
+        return ["/O2", "/std:c++17"]
+    flags = ["-O3", "-std=c++17"]
+    # libstdc++ then checks every operator[] of the C++ containers as well.
+    return flags + ["-D_GLIBCXX_ASSERTIONS", "-UNDEBUG"] if CHECKED else flags
+
+
+def mode_changed() -> bool:
+    """Whether the modules in the source folder were built in the other mode; notes the mode of this build."""
+    stamp = Path("build/mode")
+    previous = stamp.read_text() if stamp.exists() else MODE
+    stamp.parent.mkdir(exist_ok=True)
+    stamp.write_text(MODE)
+    return previous != MODE
+
+
+def extensions() -> list[Extension]:
+    return [
+        Extension(
+            f"tsgkit.{source.stem}",
+            [str(source)],
+            language="c++",
+            include_dirs=[str(SOURCES), numpy.get_include()],
+            define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
+            depends=HEADERS,
+            extra_compile_args=compile_flags(),
+        )
+        for source in sorted(SOURCES.glob("*.pyx"))
+    ]
+
+
+FORCE = mode_changed()
+setup(
+    ext_modules=cythonize(
+        extensions(),
+        include_path=["ext"],
+        build_dir=f"build/cython-{MODE}",
+        compiler_directives=DIRECTIVES,
+        force=FORCE,
+        nthreads=0,
+    ),
+    options={"build_ext": {"force": FORCE, "parallel": os.cpu_count()}},
+)

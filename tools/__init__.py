@@ -1,0 +1,1 @@
+"""The commands of tsgkit, one module each: the usage text is the docstring, ``main`` runs it."""

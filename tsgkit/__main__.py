@@ -1,0 +1,7 @@
+"""``python -m tsgkit COMMAND`` is ``tsgkit COMMAND``."""
+
+import sys
+
+from tsgkit.cli import main
+
+sys.exit(main())

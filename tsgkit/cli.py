@@ -1,0 +1,138 @@
+"""The command line: ``tsgkit COMMAND`` finds its command in `tsgkit.tools`, and what all commands share.
+
+A command is a module with a docopt usage text as docstring and ``main(argv=None) -> int`` under the
+decorator `command`. Results go to stdout, talk goes to stderr. Exit codes: 0 done; 1 the job failed
+(disk full, interrupted); 2 the options or the input are wrong.
+"""
+
+import functools
+import importlib
+import os
+import pkgutil
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from docopt import DocoptExit, docopt
+
+from tsgkit import __version__
+from tsgkit.errors import TsgkitError, UsageError
+
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+
+Main = Callable[[Sequence[str] | None], int]
+
+
+def command(main: Callable[[list[str]], int | None]) -> Main:
+    """Turn what a user can cause into a one-line message and an exit code."""
+
+    @functools.wraps(main)
+    def guarded(argv: Sequence[str] | None = None) -> int:
+        try:
+            code = main(list(sys.argv[1:] if argv is None else argv)) or 0
+            sys.stdout.flush()
+        except DocoptExit as error:
+            return fail(f"{error}\nTry --help for what the options mean.", EXIT_USAGE)
+        except TsgkitError as error:
+            return fail(f"tsgkit: {error}", EXIT_USAGE)
+        except BrokenPipeError:
+            # The reader of our output went away (`| head`); Python must not complain about it at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return EXIT_FAILED
+        except OSError as error:
+            place = f"{error.filename}: " if error.filename else ""
+            wrong_input = isinstance(error, FileNotFoundError | IsADirectoryError | NotADirectoryError)
+            return fail(f"tsgkit: {place}{error.strerror or error}", EXIT_USAGE if wrong_input else EXIT_FAILED)
+        except MemoryError:
+            return fail("tsgkit: not enough memory for this job", EXIT_FAILED)
+        except KeyboardInterrupt:
+            return fail("tsgkit: interrupted", EXIT_FAILED)
+        except SystemExit as stop:  # docopt's way out of --help and --version
+            return int(stop.code or 0)
+        return code
+
+    return guarded
+
+
+def fail(message: str, code: int) -> int:
+    print(message, file=sys.stderr)
+    return code
+
+
+def parse_arguments(usage: str | None, argv: Sequence[str]) -> dict[str, Any]:
+    """The docopt arguments of a command, with ``--help`` and ``--version`` handled."""
+    return dict(docopt(usage or "", argv=list(argv), version=f"tsgkit {__version__}"))
+
+
+def integer(arguments: dict[str, Any], option: str, minimum: int | None = None) -> int:
+    """The value of `option` as a whole number of at least `minimum`."""
+    try:
+        value = int(arguments[option])
+    except ValueError:
+        raise UsageError(f"{option}={arguments[option]}: not a whole number") from None
+    if minimum is not None and value < minimum:
+        raise UsageError(f"{option}={value}: must be at least {minimum}")
+    return value
+
+
+def number(
+    arguments: dict[str, Any], option: str, minimum: float | None = None, maximum: float | None = None
+) -> float:
+    """The value of `option` as a number between `minimum` and `maximum`, both included."""
+    try:
+        value = float(arguments[option])
+    except ValueError:
+        raise UsageError(f"{option}={arguments[option]}: not a number") from None
+    if value != value or (minimum is not None and value < minimum) or (maximum is not None and value > maximum):
+        bounds = " and ".join(
+            f"at {word} {bound:g}" for word, bound in (("least", minimum), ("most", maximum)) if bound is not None
+        )
+        raise UsageError(f"{option}={arguments[option]}: must be {bounds or 'a number'}")
+    return value
+
+
+def choice(arguments: dict[str, Any], option: str, choices: Sequence[str]) -> str:
+    """The value of `option`, which must be one of `choices`."""
+    value = str(arguments[option])
+    if value not in choices:
+        raise UsageError(f"{option}={value}: must be one of {', '.join(choices)}")
+    return value
+
+
+def command_names() -> list[str]:
+    """The names of all commands, in alphabetical order."""
+    tools = importlib.import_module("tsgkit.tools")
+    return sorted(module.name for module in pkgutil.iter_modules(tools.__path__) if not module.ispkg)
+
+
+def summary(name: str) -> str:
+    """The first line of a command's usage text."""
+    return (importlib.import_module(f"tsgkit.tools.{name}").__doc__ or "").strip().splitlines()[0]
+
+
+def overview() -> str:
+    lines = "\n".join(f"  {name:<10}{summary(name)}" for name in command_names())
+    return (
+        "Usage: tsgkit COMMAND [ARGUMENTS...]\n\n"
+        f"Commands:\n{lines}\n\n"
+        "tsgkit COMMAND --help tells more about one of them; tsgkit --version prints the version."
+    )
+
+
+@command
+def main(argv: list[str]) -> int:
+    """``tsgkit COMMAND ARGUMENTS``: the console script."""
+    if not argv or argv[0] in ("-h", "--help", "help"):
+        if len(argv) == 2 and argv[0] == "help":
+            argv = [argv[1], "--help"]
+        else:
+            print(overview(), file=sys.stdout if argv else sys.stderr)
+            return 0 if argv else EXIT_USAGE
+    if argv[0] == "--version":
+        print(f"tsgkit {__version__}")
+        return 0
+    name, *rest = argv
+    if name not in command_names():
+        raise UsageError(f"no command {name!r}; there are {', '.join(command_names())}")
+    return int(importlib.import_module(f"tsgkit.tools.{name}").main(rest))

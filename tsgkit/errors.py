@@ -1,0 +1,28 @@
+"""Errors a user can cause and mend. Commands print them without a traceback and exit with 2."""
+
+
+class TsgkitError(Exception):
+    """Something is wrong with what the user gave; the message says where and what to do."""
+
+
+class UsageError(TsgkitError):
+    """An option has a value it cannot have."""
+
+
+class TreebankError(TsgkitError):
+    """A treebank cannot be read: ``place: problem``.
+
+    Parameters
+    ----------
+    problem : str
+        What is wrong, and what would be right.
+    path : str
+        The file, or another name of the source.
+    line, column : int, optional
+        Where in the file, counted from 1.
+    """
+
+    def __init__(self, problem: str, path: str = "", line: int | None = None, column: int | None = None) -> None:
+        self.problem, self.path, self.line, self.column = problem, path, line, column
+        place = ":".join(str(part) for part in (path, line, column) if part not in ("", None))
+        super().__init__(f"{place}: {problem}" if place else problem)

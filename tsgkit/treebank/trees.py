@@ -1,0 +1,92 @@
+"""Walking `nltk.Tree` values without recursion, so that a tree may be as deep as memory allows.
+
+A tree is an `nltk.Tree` whose leaves are strings (words). A *preterminal* has exactly one child, a
+word. Transformations build new trees bottom-up with `rebuild` and never change the one they get.
+"""
+
+from collections.abc import Callable, Iterator
+
+from nltk.tree import Tree
+
+Child = Tree | str
+
+
+def is_preterminal(tree: Tree) -> bool:
+    """Whether `tree` is a tag over one word."""
+    return len(tree) == 1 and not isinstance(tree[0], Tree)
+
+
+def preorder(tree: Tree) -> Iterator[Tree]:
+    """Every node, parents before their children, left to right."""
+    stack = [tree]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(child for child in reversed(node) if isinstance(child, Tree))
+
+
+def words(tree: Tree) -> list[str]:
+    """The words of `tree`, left to right."""
+    return [child for node in preorder(tree) for child in node if not isinstance(child, Tree)]
+
+
+def tagged_words(tree: Tree) -> list[tuple[str, str]]:
+    """The ``(word, tag)`` pairs of `tree`, left to right."""
+    return [(node[0], node.label()) for node in preorder(tree) if is_preterminal(node)]
+
+
+def rebuild(tree: Tree, combine: Callable[[Tree, list[Child]], Child | None]) -> Child | None:
+    """Build a new tree bottom-up.
+
+    Parameters
+    ----------
+    tree : nltk.Tree
+        Stays as it is.
+    combine : callable
+        ``combine(node, children)`` gets a node of the old tree and the already rebuilt children, and
+        returns what takes the node's place, or ``None`` to drop it.
+
+    Returns
+    -------
+    What `combine` returned for the root.
+
+    Examples
+    --------
+    >>> from nltk.tree import Tree
+    >>> tree = Tree.fromstring("(S (NP I) (VP ran))")
+    >>> print(rebuild(tree, lambda node, children: Tree(node.label().lower(), children)))
+    (s (np I) (vp ran))
+    """
+    results: list[Child | None] = []
+    # A node waits on the stack with the number of results that stood before its children's.
+    stack: list[tuple[Tree, int]] = [(tree, -1)]
+    while stack:
+        node, mark = stack.pop()
+        if mark < 0:
+            stack.append((node, len(results)))
+            if is_preterminal(node):
+                results.append(node[0])
+            else:
+                pending = [(child, -1) for child in node if isinstance(child, Tree)]
+                if len(pending) != len(node):
+                    raise ValueError(f"words beside phrases under {node.label()!r}")
+                stack.extend(reversed(pending))
+        else:
+            children = [child for child in results[mark:] if child is not None]
+            del results[mark:]
+            results.append(combine(node, children))
+    return results[0]
+
+
+def same_tree(one: Child, other: Child) -> bool:
+    """Whether two trees have the same labels, words and shape (``==`` would recurse)."""
+    stack = [(one, other)]
+    while stack:
+        left, right = stack.pop()
+        if isinstance(left, Tree) and isinstance(right, Tree):
+            if left.label() != right.label() or len(left) != len(right):
+                return False
+            stack.extend(zip(left, right, strict=True))
+        elif isinstance(left, Tree) or isinstance(right, Tree) or left != right:
+            return False
+    return True
