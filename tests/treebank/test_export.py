@@ -1,0 +1,100 @@
+"""Negra export: both versions read, discontinuous trees named, trees survive the round trip."""
+
+import pytest
+from hypothesis import given
+from strategies import trees
+from tsgkit.errors import TreebankError
+from tsgkit.treebank.brackets import format_tree
+from tsgkit.treebank.export import format_export, read_export
+from tsgkit.treebank.trees import same_tree
+
+VERSION_3 = """#FORMAT 3
+#BOT ORIGIN
+0\tfoo
+#EOT ORIGIN
+%% a comment
+#BOS 1 2 888 1 %% something
+Mögen\tVMFIN\t3.Pl.*\tHD\t508
+Puristen\tNN\t*\tNK\t505
+ringen\tVVINF\t--\tHD\t506
+.\t$.\t--\t--\t0
+#505\tNP\t--\tSB\t508
+#506\tVP\t--\tOC\t508
+#508\tS\t--\t--\t0
+#EOS 1
+"""
+DISCONTINUOUS = """#BOS 7
+das\tPDS\t--\tOA\t500
+hat\tVAFIN\t--\tHD\t501
+er\tPPER\t--\tSB\t501
+gesagt\tVVPP\t--\tHD\t500
+#500\tVP\t--\tOC\t501
+#501\tS\t--\t--\t0
+#EOS 7
+"""
+
+
+def read(text, **options):
+    return list(read_export(text.split("\n"), "t.export", **options))
+
+
+def test_version_3():
+    (tree,) = read(VERSION_3)
+    assert format_tree(tree) == "(VROOT (S (VMFIN Mögen) (NP-SB (NN Puristen)) (VP-OC (VVINF ringen))) ($. .))"
+
+
+def test_version_4_has_lemmas():
+    rows = ["#FORMAT 4", "#BOS 1", "Katzen Katze NN Pl -- 500", "#500 -- NP -- -- 0", "#EOS 1"]
+    (tree,) = read("\n".join(rows))
+    assert format_tree(tree) == "(NP (NN Katzen))"
+
+
+def test_discontinuous_trees_are_named():
+    with pytest.raises(TreebankError, match=r"t.export:1:1: sentence 7: discontinuous tree: phrase #500 \(VP-OC\)"):
+        read(DISCONTINUOUS)
+    skipped = []
+    assert len(read(DISCONTINUOUS + VERSION_3.split("\n", 4)[4], skipped=skipped)) == 1
+    assert len(skipped) == 1
+
+
+@pytest.mark.parametrize(
+    ("rows", "problem"),
+    [
+        (["a\tN\t--\t--\t0"], "stands outside of #BOS"),
+        (["#BOS 1", "a\tN\t--"], "at least 5 columns"),
+        (["#BOS 1", "a\tN\t--\t--\tx"], "must be a number"),
+        (["#BOS 1", "a\tN\t--\t--\t500", "#EOS 1"], "names a parent that is not there: 500"),
+        (["#BOS 1", "a\tN\t--\t--\t500", "#500\tX\t--\t--\t501", "#501\tX\t--\t--\t500", "#EOS 1"], "its own ancestor"),
+        (["#BOS 1", "a\tN\t--\t--\t0", "#500\tX\t--\t--\t0", "#EOS 1"], "empty node: phrase #500"),
+        (["#BOS 1", "#EOS 1"], "it has no words"),
+        (["#BOS 1", "a\tN\t--\t--\t0", "#EOS 2"], "does not end sentence 1"),
+        (["#BOS 1", "a\tN\t--\t--\t0"], "#EOS is missing"),
+        (["#FORMAT 5"], "only versions 3 and 4"),
+        (["#BOS"], "must be followed by the sentence's number"),
+        (["#BOS 1", "#500\tX\t--\t--\t0", "#500\tX\t--\t--\t0"], "stands twice"),
+        (["#BOS 1", "#500\tX\t--\t--\t0", "a\tN\t--\t--\t0"], "after the phrases"),
+    ],
+)
+def test_mistakes(rows, problem):
+    with pytest.raises(TreebankError, match=r"t\.export:\d+:1: ") as caught:
+        read("\n".join(rows))
+    assert problem in str(caught.value)
+
+
+def plain(tree):
+    """No symbol that the format itself uses or that Python counts as a blank."""
+    text = format_tree(tree)
+    return not any(bad in text for bad in ("#", "%", "VROOT", "--")) and text.split() == text.split(" ")
+
+
+@given(trees.filter(plain))
+def test_round_trip(tree):
+    rows = format_export(tree, 12)
+    (again,) = read(rows)
+    assert same_tree(again[0] if again.label() == "VROOT" else again, tree)
+
+
+def test_penn_sample_round_trip(penn_sample):
+    sample = penn_sample[:400]
+    text = "\n".join(format_export(tree, number) for number, tree in enumerate(sample))
+    assert all(same_tree(one, other) for one, other in zip(sample, read(text), strict=True))

@@ -1,0 +1,199 @@
+"""`tsgkit prepare` as a user runs it, and the whole way there and back over real treebanks."""
+
+import gzip
+import itertools
+import subprocess
+import sys
+
+import pytest
+from nltk.tree import Tree
+from tsgkit.treebank import Binarization, Cleaning, FlatCorpus, UnknownWords, load, prepare, read_trees
+from tsgkit.treebank.brackets import format_tree
+from tsgkit.treebank.prepare import Preparation, preparation_of, split_trees, tree_height
+from tsgkit.treebank.trees import same_tree, words
+
+BINARIZATIONS = [
+    Binarization(method, horizontal, vertical)
+    for method, (horizontal, vertical) in itertools.product(
+        ("right", "left", "centre-head"), ((None, 1), (0, 1), (1, 2), (2, 3))
+    )
+]
+
+
+def there_and_back(trees):
+    for tree in trees:
+        clean = Cleaning().apply(tree)
+        if clean is None:
+            continue
+        chained = Cleaning(unaries=True).apply(tree)
+        for steps in BINARIZATIONS:
+            assert same_tree(steps.undo(steps.apply(clean)), clean)
+        preparation = Preparation(Cleaning(unaries=True), BINARIZATIONS[1])
+        assert same_tree(preparation.decode(BINARIZATIONS[1].apply(chained)), clean)
+
+
+def test_bundled_treebank_there_and_back():
+    there_and_back(load("sampler"))
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_penn_sample_there_and_back(penn_sample, part):
+    there_and_back(penn_sample[part::4])
+
+
+@pytest.mark.parametrize("name", ["craft/dev.mrg", "craft/train.mrg"])
+def test_craft_there_and_back(treebanks, name):
+    steps = BINARIZATIONS[:: 1 if "dev" in name else 4]
+    for tree in read_trees(treebanks / name):
+        for step in steps:
+            assert same_tree(step.undo(step.apply(tree)), tree)
+
+
+def test_prepared_corpus_keeps_the_words(tmp_path):
+    trees = load("sampler", "train")
+    corpus = prepare(trees, binarization=Binarization("right", 1), unknown=UnknownWords("signature", 1))
+    corpus.save(tmp_path / "c.npz")
+    again = FlatCorpus.load(tmp_path / "c.npz")
+    steps = preparation_of(again)
+    assert steps.to_dict() == preparation_of(corpus).to_dict()
+    cleaned = [Cleaning().apply(tree) for tree in trees]
+    for clean, with_forms, with_classes in zip(
+        cleaned, again.trees(), again.trees(original_words=False), strict=True
+    ):
+        assert same_tree(steps.decode(with_forms), clean)
+        assert steps.vocabulary_words(words(clean)) == words(with_classes)
+        assert same_tree(steps.decode(with_classes, words(clean)), clean)
+    assert len(again.words) < len(again.forms)
+
+
+def test_split_is_a_partition():
+    trees = [Tree("N", [str(number)]) for number in range(101)]
+    for seed in (None, 3):
+        parts = split_trees(trees, [70, 15, 15], seed)
+        assert sorted(int(tree[0]) for part in parts for tree in part) == list(range(101))
+        assert [len(part) for part in parts] == [71, 15, 15]
+    assert [tree[0] for tree in split_trees(trees, [1, 1], 3)[0]] != [tree[0] for tree in trees[:50]]
+
+
+TEXT = "( (S (NP-SBJ-1 (DT The) (JJ old) (NN cat)) (VP (VBD ran) (NP (-NONE- *-1))) (. .)) )\n"
+
+
+def test_defaults_clean(tsgkit):
+    assert tsgkit("prepare", "-", text=TEXT).stdout == "(TOP (S (NP (DT The) (JJ old) (NN cat)) (VP (VBD ran)) (. .)))\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--keep-functions"], "(TOP (S (NP-SBJ-1 (DT The) (JJ old) (NN cat)) (VP (VBD ran)) (. .)))"),
+        (["--keep-empty", "--root=none"], "( (S (NP (DT The) (JJ old) (NN cat)) (VP (VBD ran) (NP (-NONE- *-1))) (. .)))"),
+        (["--empty-tags=-NONE-,."], "(TOP (S (NP (DT The) (JJ old) (NN cat)) (VP (VBD ran))))"),
+        (["--binarize=right", "--horizontal=0"], "(TOP (S (NP (DT The) (@NP (JJ old) (NN cat))) (@S (VP (VBD ran)) (. .))))"),
+        (["--unknown=one", "--threshold=1"], "(TOP (S (NP (DT UNK) (JJ UNK) (NN UNK)) (VP (VBD UNK)) (. UNK)))"),
+        (["--root=ROOT"], "(ROOT (S (NP (DT The) (JJ old) (NN cat)) (VP (VBD ran)) (. .)))"),
+    ],
+)
+def test_options(tsgkit, options, expected):
+    assert tsgkit("prepare", *options, "-", text=TEXT).stdout == expected + "\n"
+
+
+def test_debinarize(tsgkit):
+    options = ["--binarize=centre-head", "--horizontal=1", "--vertical=2"]
+    made = tsgkit("prepare", *options, "-", text=TEXT).stdout
+    assert "@" in made
+    undone = tsgkit("prepare", *options, "--debinarize", "-", text=made).stdout
+    assert undone == tsgkit("prepare", "-", text=TEXT).stdout
+
+
+def test_pretty_export_and_packed_output_read_back(tsgkit, tmp_path):
+    clean = tsgkit("prepare", "sampler:dev").stdout
+    for write, name in (("pretty", "a.mrg"), ("export", "a.export"), ("line", "a.mrg.gz"), ("line", "a.mrg.xz")):
+        tsgkit("prepare", "sampler:dev", f"--write={write}", "-o", name)
+        assert tsgkit("prepare", name).stdout == clean
+    (tmp_path / "folder" / "deeper").mkdir(parents=True)
+    (tmp_path / "folder" / "b.mrg").write_bytes(gzip.compress(TEXT.encode()))
+    (tmp_path / "folder" / "deeper" / "a.mrg").write_text(TEXT)
+    assert tsgkit("prepare", "folder").stdout == tsgkit("prepare", "folder/**/*.mrg").stdout == tsgkit("prepare", "-", text=TEXT).stdout * 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text", "message"),
+    [
+        (["-"], TEXT + "(S (NP x)\n", "-:2:1: unbalanced brackets"),
+        (["nothing.mrg"], "", "nothing.mrg: there is no such file"),
+        (["nltk:nonsense"], "", "nltk:nonsense: NLTK has no corpus"),
+        (["nltk:words"], "", "nltk:words:"),
+        (["sampler:nonsense"], "", "the parts are train, dev, test"),
+        (["--binarize=up", "-"], "", "--binarize=up: must be one of none, right, left, centre-head"),
+        (["--split=1", "-"], TEXT, "--split=1: must be two or three shares"),
+        (["--split=1,1", "-"], TEXT, "name them with --output"),
+        (["--encoding=klingon", "-"], TEXT, "encoding 'klingon'"),
+        (["-o", "no/such/folder/x", "-"], TEXT, "No such file or directory"),
+        (["--debinarize", "-"], TEXT, "--debinarize needs --binarize"),
+        (["--binarize=centre-head", "--heads=nowhere.txt", "-"], TEXT, "nowhere.txt"),
+    ],
+)
+def test_mistakes(tsgkit, arguments, text, message):
+    result = tsgkit("prepare", *arguments, text=text, code=2)
+    assert result.stdout == ""
+    assert message in result.stderr
+
+
+def test_bad_bytes_have_their_place(tsgkit, tmp_path):
+    result = tsgkit("prepare", "-", text=TEXT.encode() + "(N Gr\u00fcn\xff)".encode("latin-1"), code=2)
+    assert "-:2:6: not valid utf-8: byte 0xfc" in result.stderr
+    assert tsgkit("prepare", "--encoding=latin-1", "-", text="(N Gr\u00fcn)".encode("latin-1")).stdout == "(TOP (N Grün))\n"
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(TEXT.encode() * 100)[:60])
+    assert "damaged or cut short" in tsgkit("prepare", "cut.gz", code=2).stderr
+
+
+def test_missing_corpus_gives_the_download_hint(tsgkit, monkeypatch):
+    monkeypatch.setenv("NLTK_DATA", "nowhere")
+    assert "nltk.download('sinica_treebank')" in tsgkit("prepare", "nltk:sinica_treebank", code=2).stderr
+
+
+def test_skip_bad_lists_what_it_skips(tsgkit):
+    result = tsgkit("prepare", "--skip-bad", "-", text=TEXT + "(S (NP x)\n" + TEXT)
+    assert len(result.stdout.splitlines()) == 2
+    assert "skipped: -:2:1: unbalanced brackets" in result.stderr
+    assert "skipped 1 bad tree" in result.stderr
+
+
+def test_split_and_statistics(tsgkit, tmp_path):
+    tsgkit("prepare", "sampler", "--split=80,10,10", "--shuffle=1", "-o", "s.mrg.gz", "--quiet")
+    names = [f"s.{part}.mrg.gz" for part in ("train", "dev", "test")]
+    lines = [tsgkit("prepare", name).stdout.splitlines() for name in names]
+    assert sorted(itertools.chain(*lines)) == sorted(tsgkit("prepare", "sampler").stdout.splitlines())
+    table = tsgkit("prepare", "sampler:dev", "--statistics").stdout
+    assert table.splitlines()[0].split() == ["trees", str(len(load("sampler", "dev")))]
+
+
+def test_flat_corpus_from_the_command_line(tsgkit, tmp_path):
+    tsgkit("prepare", "sampler:dev", "--binarize=right", "--unknown=unicode", "-o", "c.npz")
+    corpus = FlatCorpus.load(tmp_path / "c.npz")
+    decoded = [format_tree(preparation_of(corpus).decode(tree)) for tree in corpus.trees()]
+    assert decoded == tsgkit("prepare", "sampler:dev").stdout.splitlines()
+
+
+def test_memory_does_not_grow_with_the_file(tmp_path):
+    script = (
+        "import resource, sys; from tsgkit.cli import main;"
+        "main(['prepare', '-o', 'out.mrg', 'in.mrg']);"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    )
+    peaks = []
+    for repeats in (100, 20_000):
+        (tmp_path / "in.mrg").write_text(TEXT * repeats)
+        done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
+        peaks.append(int(done.stdout))
+    assert peaks[1] < peaks[0] + 3000  # kilobytes; the larger file alone has 1,800
+
+
+def test_a_very_deep_tree_from_the_command_line(tsgkit, tmp_path):
+    depth = 100_000
+    (tmp_path / "deep.mrg").write_text("".join(f"(A{level % 2} (B b) (C c) " for level in range(depth)) + "(D d)" + ")" * depth)
+    tsgkit("prepare", "deep.mrg", "--binarize=right", "--horizontal=1", "-o", "bin.mrg")
+    tsgkit("prepare", "bin.mrg", "--binarize=right", "--horizontal=1", "--debinarize", "-o", "back.mrg")
+    expected = "(TOP " + (tmp_path / "deep.mrg").read_text() + ")\n"
+    assert (tmp_path / "back.mrg").read_text() == expected
+    assert tree_height(next(iter(read_trees(tmp_path / "deep.mrg")))) == depth + 1

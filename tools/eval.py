@@ -1,0 +1,132 @@
+"""Score a parser's trees against gold trees, exactly as EVALB does, and strictly.
+
+Usage:
+  tsgkit eval [options] [--by=WHAT]... GOLD TEST [TEST2]
+  tsgkit eval -h | --help | --version
+
+GOLD and TEST hold one tree a line (plain, gzip or xz; - is stdin); an empty line in TEST is a parse that
+failed. The output is EVALB's table and summary, byte for byte, then the strict score, in which failed and
+mismatched sentences count as wrong. With two TEST files: both side by side, and a paired bootstrap test.
+
+Options:
+  --params=SET      collins, new, or an EVALB parameter file. [default: collins]
+  --summary         Leave out the table of sentences.
+  --by=WHAT         Add a table by label (with the labels most often confused) or by length.
+  --json            Everything as one JSON object.
+  --stop-on-errors  Stop with exit code 1 after more than MAX_ERROR errors, like EVALB, without a summary.
+                    Otherwise more than MAX_ERROR errors only give a warning.
+  --resamples=N     Resamples of the bootstrap test. [default: 10000]
+  --seed=N          Seed of the bootstrap test. [default: 1]
+  --quiet           No progress bar and no messages about single sentences.
+  -h --help         This text.
+  --version         The version.
+"""
+
+import sys
+from typing import Any
+
+from tsgkit.cli import EXIT_FAILED, command, integer, parse_arguments
+from tsgkit.errors import UsageError
+from tsgkit.evaluation import Evaluation, compare, load_parameters, report
+from tsgkit.evaluation.evalb import read_source, score
+
+BREAKDOWNS = ("label", "length")
+
+
+@command
+def main(argv: list[str]) -> int:
+    arguments = parse_arguments(__doc__, ["eval", *argv])
+    breakdowns = list(dict.fromkeys(arguments["--by"]))
+    for name in breakdowns:
+        if name not in BREAKDOWNS:
+            raise UsageError(f"--by={name}: must be one of {', '.join(BREAKDOWNS)}")
+    resamples = integer(arguments, "--resamples", minimum=1)
+    seed = integer(arguments, "--seed", minimum=0)
+    evaluations = evaluate_files(arguments)
+    if any(evaluation.stopped for evaluation in evaluations):
+        return report_stop(next(evaluation for evaluation in evaluations if evaluation.stopped), arguments)
+    if not arguments["--quiet"]:
+        warn(evaluations)
+    comparison = compare(*evaluations, resamples, seed, quiet=arguments["--quiet"]) if len(evaluations) == 2 else None
+    if arguments["--json"]:
+        write_json(evaluations, comparison, breakdowns, sentences=not arguments["--summary"])
+    elif comparison:
+        sys.stdout.write(comparison.table())
+        for evaluation in evaluations:
+            write_breakdowns(evaluation, breakdowns, title=f"\n##### {evaluation.test_name}\n")
+    else:
+        write_text(evaluations[0], summary_only=arguments["--summary"])
+        write_breakdowns(evaluations[0], breakdowns)
+    return 0
+
+
+def evaluate_files(arguments: dict[str, Any]) -> list[Evaluation]:
+    """Score every TEST file against GOLD, which is read once."""
+    parameters = load_parameters(arguments["--params"])
+    names = [name for name in (arguments["GOLD"], arguments["TEST"], arguments["TEST2"]) if name is not None]
+    if names.count("-") > 1:
+        raise UsageError("only one of the files can be -, the standard input")
+    gold, *tests = [read_source(name, "") for name in names]
+    quiet = arguments["--quiet"] or not sys.stderr.isatty()
+    stop = arguments["--stop-on-errors"]
+    return [score(*gold, *test, parameters, stop_on_errors=stop, quiet=quiet) for test in tests]
+
+
+def warn(evaluations: list[Evaluation]) -> None:
+    """Name the sentences in error: all of them if they are no more than MAX_ERROR, else the first."""
+    for evaluation in evaluations:
+        max_error = max(evaluation.parameters.max_error, 0)
+        for problem in evaluation.problems[:max_error]:
+            print(problem, file=sys.stderr)
+        if evaluation.n_errors > max_error:
+            print(
+                f"tsgkit: {evaluation.test_name}: {evaluation.n_errors} errors, more than MAX_ERROR {max_error}; "
+                "these sentences are not in EVALB's score, only in the strict one",
+                file=sys.stderr,
+            )
+
+
+def report_stop(evaluation: Evaluation, arguments: dict[str, Any]) -> int:
+    """What EVALB leaves when it gives up: the table so far."""
+    if not arguments["--json"] and not arguments["--summary"]:
+        sys.stdout.write(evaluation.table())
+    for problem in evaluation.problems:
+        print(problem, file=sys.stderr)
+    print(f"tsgkit: stopped at line {evaluation.problems[-1].line}: too many errors", file=sys.stderr)
+    return EXIT_FAILED
+
+
+def write_text(evaluation: Evaluation, *, summary_only: bool) -> None:
+    if not summary_only:
+        sys.stdout.write(evaluation.table())
+    sys.stdout.write(f"{evaluation.summary()}\n{evaluation.strict_summary()}")
+
+
+def write_breakdowns(evaluation: Evaluation, breakdowns: list[str], title: str = "") -> None:
+    for index, name in enumerate(breakdowns):
+        if name == "label":
+            table = report.label_table(evaluation.by_label(), evaluation.confusions())
+        else:
+            table = report.length_table(evaluation.by_length())
+        sys.stdout.write(f"{'' if index else title}\n{table}")
+
+
+def write_json(evaluations: list[Evaluation], comparison: Any, breakdowns: list[str], *, sentences: bool) -> None:
+    import json  # noqa: PLC0415 - not needed for the table, whose speed counts
+    from dataclasses import asdict  # noqa: PLC0415
+
+    systems = []
+    for evaluation in evaluations:
+        system = evaluation.to_dict(sentences=sentences)
+        if "label" in breakdowns:
+            system["by_label"] = [report.score_dict(row) for row in evaluation.by_label()]
+            system["confusions"] = [asdict(row) for row in evaluation.confusions()]
+        if "length" in breakdowns:
+            system["by_length"] = [report.score_dict(row) for row in evaluation.by_length()]
+        systems.append(system)
+    result = systems[0]
+    if comparison:
+        tests = {"evalb": asdict(comparison.evalb), "strict": asdict(comparison.strict)}
+        result = {"systems": systems, "comparison": tests}
+    json.dump(result, sys.stdout, ensure_ascii=False, indent=1)
+    print()

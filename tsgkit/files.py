@@ -1,0 +1,109 @@
+"""Opening files: compression found by content, output that appears whole or not at all.
+
+A reader may name a file or ``-`` for stdin. A writer gets a new file beside the final one, which
+takes its place only when everything was written, so that a failed job leaves what was there before.
+"""
+
+import contextlib
+import gzip
+import io
+import lzma
+import os
+import shutil
+import sys
+import tempfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, BinaryIO, TextIO, cast
+
+GZIP_MAGIC = b"\x1f\x8b"
+XZ_MAGIC = b"\xfd7zXZ\x00"
+# What reading raises when a gzip or xz file is damaged or cut short.
+DAMAGED_ARCHIVE = (gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError)
+
+
+@contextlib.contextmanager
+def open_binary(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file, or stdin for ``-``, for reading bytes; gzip and xz are unpacked whatever the file's name."""
+    with contextlib.ExitStack() as stack:
+        raw = sys.stdin.buffer if str(path) == "-" else stack.enter_context(open(path, "rb"))
+        magic = raw.peek(len(XZ_MAGIC))  # type: ignore[attr-defined]
+        if magic.startswith(GZIP_MAGIC):
+            yield cast(BinaryIO, stack.enter_context(gzip.open(raw)))
+        elif magic.startswith(XZ_MAGIC):
+            yield cast(BinaryIO, stack.enter_context(lzma.open(raw)))
+        else:
+            yield cast(BinaryIO, raw)
+
+
+@contextlib.contextmanager
+def new_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Write a file that takes the place of `path` when the block ends without an error.
+
+    The bytes are on the disk before the new file gets its name, so that after a crash there is either
+    the old file or the whole new one.
+    """
+    target = Path(path)
+    if target.is_dir():
+        raise IsADirectoryError(21, "is a folder; name a file", str(target))
+    if target.exists() and not target.is_file():  # a pipe or a device is written straight
+        with open(target, "wb") as device:
+            yield device
+        return
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o666 & ~current_umask())
+        os.replace(name, target)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name)
+        raise
+    sync_folder(target.parent)
+
+
+def current_umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a rename in `folder` survive a power cut, where the system can."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+@contextlib.contextmanager
+def open_output(path: str | os.PathLike[str] = "-") -> Iterator[TextIO]:
+    """Open a text file for writing, all or nothing; ``-`` is stdout, names in .gz and .xz are packed.
+
+    What goes to stdout is held back (in memory, then on disk) until the block ends without an error.
+    """
+    if str(path) == "-":
+        with tempfile.SpooledTemporaryFile(max_size=1 << 20, mode="w+", encoding="utf-8", newline="\n") as spool:
+            yield cast(TextIO, spool)
+            spool.seek(0)
+            sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+            shutil.copyfileobj(spool, sys.stdout)
+        return
+    with new_file(path) as file, contextlib.ExitStack() as stack:
+        packed: IO[bytes] = file
+        if str(path).endswith(".gz"):
+            # No name and no time inside: the same trees give the same bytes.
+            packed = stack.enter_context(gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0))
+        elif str(path).endswith(".xz"):
+            packed = stack.enter_context(lzma.open(file, "wb"))
+        writer = io.TextIOWrapper(packed, encoding="utf-8", newline="\n")
+        yield writer
+        writer.flush()
+        writer.detach()
+

@@ -1,0 +1,251 @@
+"""Binarisation: nodes with more than two children become chains of intermediate symbols, and back.
+
+The last step before the flat corpus, and the first after the parser. What undoing needs stands in the
+labels alone: an intermediate symbol starts with ``@``, an annotation with ``^``, and these characters
+are escaped where a treebank label has them, so that undoing is exact for every tree and every label.
+"""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, cast
+
+from nltk.tree import Tree
+
+from tsgkit.errors import UsageError
+from tsgkit.treebank.heads import BUILT_IN, HeadRules, read_rules
+from tsgkit.treebank.trees import Child, is_preterminal, rebuild
+
+METHODS = ("right", "left", "centre-head")
+INTERMEDIATE, ANNOTATION, SIBLING = "@", "^", "|"
+STRUCTURAL = re.compile(r"[\\@^|]")
+ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+BEFORE_ANNOTATION = re.compile(r"(?:[^\\^]|\\.)*\\?", re.DOTALL)
+# More siblings than this are not spelt out in a symbol but digested, or the symbols of a node with
+# very many children would grow with the square of their number.
+MAX_LISTED = 50
+LABELS_REMEMBERED = 1 << 16
+
+
+@dataclass(frozen=True)
+class Binarization:
+    """How trees are binarised.
+
+    Parameters
+    ----------
+    method : {"right", "left", "centre-head"}
+        From which side children are split off. ``right`` splits off the leftmost child first, so that
+        the chain goes down to the right; ``left`` is its mirror image; ``centre-head`` splits off what
+        is left of the head child, then what is right of it, so that the head ends deepest.
+    horizontal : int, optional
+        How many of its children an intermediate symbol names, in the order they are split off; all of
+        them if not given, at most 50 otherwise.
+    vertical : int
+        1 for plain labels; 2 adds the label of the parent to those of phrases, 3 also that of the
+        grandparent, and so on, at most 50.
+    heads : str
+        For ``centre-head``: ``penn``, ``leftmost``, ``rightmost``, or the path of a file with head rules.
+        Of a path, the file's name stays.
+    annotate_tags : bool
+        Whether the tags of words get the vertical annotation too.
+    rules : str, optional
+        The text of the head rules; read from the file `heads` if not given.
+
+    Examples
+    --------
+    >>> tree = Tree.fromstring("(S (NP (DT the) (JJ old) (NN man)) (VP (VBD sat)))")
+    >>> print(Binarization().apply(tree))
+    (S (NP (DT the) (@NP|JJ|NN (JJ old) (NN man))) (VP (VBD sat)))
+    >>> settings = Binarization("left", horizontal=0, vertical=2)
+    >>> print(settings.apply(tree))
+    (S (NP^S (@NP^S (DT the) (JJ old)) (NN man)) (VP^S (VBD sat)))
+    >>> settings.undo(settings.apply(tree)) == tree
+    True
+    """
+
+    method: str = "right"
+    horizontal: int | None = None
+    vertical: int = 1
+    heads: str = "penn"
+    annotate_tags: bool = False
+    rules: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise UsageError(f"binarisation {self.method!r}: not one of {', '.join(METHODS)}")
+        if self.horizontal is not None and not 0 <= self.horizontal <= MAX_LISTED:
+            raise UsageError(
+                f"horizontal markovisation {self.horizontal}: 0 to {MAX_LISTED} siblings, or all"
+            )
+        if not 1 <= self.vertical <= MAX_LISTED:
+            raise UsageError(f"vertical markovisation {self.vertical}: 1 to {MAX_LISTED} levels")
+        if self.method == "centre-head":
+            if self.rules is None and self.heads not in BUILT_IN:
+                # The text, not the path, is what makes two settings equal, here or on another machine.
+                object.__setattr__(self, "rules", read_rules(self.heads))
+                object.__setattr__(self, "heads", Path(self.heads).name)
+            self.head_rules  # noqa: B018 - mistakes in the rules are reported now, not at the first tree
+
+    @cached_property
+    def head_rules(self) -> HeadRules:
+        """The table that `heads` and `rules` name."""
+        return HeadRules.load(self.heads) if self.rules is None else HeadRules.parse(self.rules, self.heads)
+
+    def apply(self, tree: Tree) -> Tree:
+        """A new tree in which no node has more than two children."""
+        annotations = self._annotations(tree)
+
+        def binarized(node: Tree, children: list[Child]) -> Tree:
+            label = escape(node.label()) + (annotations.pop() if annotations else "")
+            if len(children) <= 2:
+                return Tree(label, children)
+            order, head = self._order(node)
+            return _chain(label, children, order, head, self._memories(node, order, head))
+
+        return cast(Tree, rebuild(tree, binarized))
+
+    def undo(self, tree: Tree) -> Tree:
+        """The treebank tree that a binarised tree, of whatever settings, stands for.
+
+        Raises
+        ------
+        ValueError
+            If an intermediate symbol is at the root, or is the tag of a word.
+        """
+        if undo_label(tree.label()) is None:
+            raise ValueError(
+                f"intermediate symbol {tree.label()!r} at the root: there is no node to splice it into"
+            )
+        return cast(Tree, rebuild(tree, _restored))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The settings as JSON values, with the text of the head rules if they came from a file."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "Binarization":
+        """The settings that `to_dict` gave."""
+        return cls(**values)
+
+    def _annotations(self, tree: Tree) -> list[str]:
+        """What each node's label gets, in the reverse of the order in which `rebuild` meets the nodes."""
+        annotations: list[str] = []
+        if self.vertical == 1:
+            return annotations
+        # Parents first and children from right to left is the exact reverse of `rebuild`'s order.
+        stack: list[tuple[Tree, tuple[str, ...]]] = [(tree, ())]
+        while stack:
+            node, ancestors = stack.pop()
+            plain = is_preterminal(node) and not self.annotate_tags
+            annotations.append("" if plain else "".join(ANNOTATION + label for label in ancestors))
+            below = (escape(node.label()), *ancestors)[: self.vertical - 1]
+            stack.extend((child, below) for child in node if isinstance(child, Tree))
+        return annotations
+
+    def _order(self, node: Tree) -> tuple[list[int], int]:
+        """The children in the order they are split off, and the one that the chain closes in on."""
+        last = len(node) - 1
+        if self.method == "right":
+            head = last
+        elif self.method == "left":
+            head = 0
+        else:
+            head = self.head_rules.head(node.label(), [child.label() for child in node])
+        return [*range(head), *range(last, head, -1), head], head
+
+    def _memories(self, node: Tree, order: Sequence[int], head: int) -> list[str]:
+        """For each place in `order`, what the symbol remembers that produces the children from there on."""
+        if self.horizontal == 0:
+            return [""] * len(order)
+        items = [SIBLING + self._side(child, head) + escape(node[child].label()) for child in order]
+        if self.horizontal is not None:
+            return ["".join(items[start : start + self.horizontal]) for start in range(len(items))]
+        digests = _digests(items)
+        return [
+            "".join(items[start : start + MAX_LISTED]) + digests.get(start + MAX_LISTED, "")
+            for start in range(len(items))
+        ]
+
+    def _side(self, child: int, head: int) -> str:
+        """The mark of a remembered child; the one-sided methods need none."""
+        if self.method != "centre-head":
+            return ""
+        return "=" if child == head else "<" if child < head else ">"
+
+
+@lru_cache(LABELS_REMEMBERED)
+def escape(label: str) -> str:
+    r"""A treebank label as a part of symbols: a backslash before ``\``, ``@``, ``^`` and ``|``.
+
+    Examples
+    --------
+    >>> escape("NP-SBJ"), escape("ADVP|PRT")
+    ('NP-SBJ', 'ADVP\\|PRT')
+    """
+    return STRUCTURAL.sub(r"\\\g<0>", label)
+
+
+@lru_cache(LABELS_REMEMBERED)
+def undo_label(label: str) -> str | None:
+    r"""The treebank label of a symbol; None for an intermediate symbol.
+
+    Examples
+    --------
+    >>> undo_label("NP^S"), undo_label("ADVP\\|PRT"), undo_label("@NP^S|JJ")
+    ('NP', 'ADVP|PRT', None)
+    """
+    if label.startswith(INTERMEDIATE):
+        return None
+    plain = BEFORE_ANNOTATION.match(label)
+    return ESCAPED.sub(r"\1", plain.group()) if plain else ""
+
+
+class _Spliced(Tree):
+    """An intermediate node on its way out; its class sets it apart, its label could be a treebank's."""
+
+
+def _restored(node: Tree, children: list[Child]) -> Tree:
+    """The treebank node for a node, with the children of intermediate nodes below it as its own."""
+    label = undo_label(node.label())
+    if label is None:
+        if is_preterminal(node):
+            raise ValueError(f"intermediate symbol {node.label()!r} is the tag of the word {node[0]!r}")
+        # Splicing waits for the treebank node above: doing it at every link would take quadratic time.
+        return _Spliced(node.label(), children)
+    restored = []
+    stack = children[::-1]
+    while stack:
+        child = stack.pop()
+        if isinstance(child, _Spliced):
+            stack.extend(reversed(child))
+        else:
+            restored.append(child)
+    return Tree(label, restored)
+
+
+def _chain(
+    label: str, children: Sequence[Child], order: Sequence[int], head: int, memories: Sequence[str]
+) -> Tree:
+    """The binary nodes for one wide node, made from the inside out."""
+    inner = children[order[-1]]
+    for place in range(len(order) - 2, -1, -1):
+        child = children[order[place]]
+        pair = [child, inner] if order[place] < head else [inner, child]
+        inner = Tree(INTERMEDIATE + label + memories[place] if place else label, pair)
+    return cast(Tree, inner)
+
+
+def _digests(items: Sequence[str]) -> dict[int, str]:
+    """For every place that is left out of some symbol, a digest of the items from there to the end."""
+    digest = b""
+    digests = {}
+    for place in range(len(items) - 1, MAX_LISTED, -1):
+        digest = hashlib.blake2b(
+            items[place].encode("utf-8", "surrogatepass") + digest, digest_size=8
+        ).digest()
+        # An unescaped ^ right after the bar cannot come from a label.
+        digests[place] = SIBLING + ANNOTATION + digest.hex()
+    return digests

@@ -1,0 +1,219 @@
+"""Cleaning: from the trees annotators wrote to those that parsers are trained and scored on.
+
+Each step is a function from a tree to a new tree. `Cleaning` names the steps that are wanted and
+applies them in the order in which they stand here: empty nodes, function tags, repeated labels, unary
+chains, root.
+"""
+
+import re
+from collections.abc import Collection
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from nltk.tree import Tree
+
+from tsgkit.treebank.trees import Child, is_preterminal, rebuild
+
+EMPTY_TAGS = frozenset({"-NONE-"})
+ROOT_LABELS = frozenset({"", "TOP", "ROOT", "VROOT", "S1"})
+FUNCTION = re.compile(r"(?<=.)[-=].*", re.DOTALL)
+CHAIN = "+"
+ESCAPED_CHAIN_PART = re.compile(r"(?:[^\\+]|\\.)*", re.DOTALL)
+
+
+def remove_empty(tree: Tree, empty_tags: Collection[str] = EMPTY_TAGS) -> Tree | None:
+    """Remove words with an empty tag (traces), and phrases that have nothing else.
+
+    Returns
+    -------
+    nltk.Tree or None
+        ``None`` when no word is left.
+
+    Examples
+    --------
+    >>> tree = Tree.fromstring("(S (NP-SBJ (-NONE- *)) (VP (VB Run) (NP (-NONE- *T*-1))))")
+    >>> print(remove_empty(tree))
+    (S (VP (VB Run)))
+    """
+
+    def keep(node: Tree, children: list[Child]) -> Child | None:
+        if is_preterminal(node) and node.label() in empty_tags:
+            return None
+        return Tree(node.label(), children) if children else None
+
+    return rebuild(tree, keep)
+
+
+def strip_function(label: str) -> str:
+    """A phrase label without function tags and indices; ``-LRB-`` and its like stay.
+
+    Examples
+    --------
+    >>> [strip_function(label) for label in ("NP-SBJ-1", "NP=2", "ADVP|PRT", "-LRB-")]
+    ['NP', 'NP', 'ADVP|PRT', '-LRB-']
+    """
+    return label if label.startswith("-") else FUNCTION.sub("", label)
+
+
+def strip_functions(tree: Tree) -> Tree:
+    """Remove function tags and indices from phrase labels; tags of words are never cut.
+
+    Examples
+    --------
+    >>> print(strip_functions(Tree.fromstring("(S (NP-SBJ-1 (PRP$ my) (N-X dog)) (VP=2 (VBD ran)))")))
+    (S (NP (PRP$ my) (N-X dog)) (VP (VBD ran)))
+    """
+
+    def strip(node: Tree, children: list[Child]) -> Child:
+        label = node.label()
+        return Tree(label if is_preterminal(node) else strip_function(label), children)
+
+    return rebuild(tree, strip)
+
+
+def collapse_repeats(tree: Tree) -> Tree:
+    """Make one node of a node and its only child where both have the same label.
+
+    Examples
+    --------
+    >>> print(collapse_repeats(Tree.fromstring("(NP (NP (NP (DT the) (NN cat))))")))
+    (NP (DT the) (NN cat))
+    """
+
+    def collapse(node: Tree, children: list[Child]) -> Child:
+        only = children[0]
+        if len(children) == 1 and isinstance(only, Tree) and only.label() == node.label():
+            return only
+        return Tree(node.label(), children)
+
+    return rebuild(tree, collapse)
+
+
+def collapse_unaries(tree: Tree) -> Tree:
+    r"""Make one node of a chain of phrases with one child each, with a joined label; `expand_unaries` undoes it.
+
+    Words keep their tags as nodes, and the root of the tree stays. A ``+`` or a backslash that is in a
+    label already gets a backslash in front.
+
+    Examples
+    --------
+    >>> print(collapse_unaries(Tree.fromstring("(TOP (S (VP (VB Run) (. .))))")))
+    (TOP (S+VP (VB Run) (. .)))
+    """
+
+    def collapse(node: Tree, children: list[Child]) -> Child:
+        if is_preterminal(node):
+            return Tree(node.label(), children)
+        label = re.sub(r"([\\+])", r"\\\1", node.label())
+        only = children[0]
+        if len(children) == 1 and node is not tree and not is_preterminal(only):
+            return Tree(f"{label}{CHAIN}{only.label()}", list(only))
+        return Tree(label, children)
+
+    return rebuild(tree, collapse)
+
+
+def expand_unaries(tree: Tree) -> Tree:
+    """Undo `collapse_unaries`.
+
+    Examples
+    --------
+    >>> print(expand_unaries(Tree.fromstring("(TOP (S+VP (VB Run) (. .)))")))
+    (TOP (S (VP (VB Run) (. .))))
+    """
+
+    def expand(node: Tree, children: list[Child]) -> Child:
+        if is_preterminal(node):
+            return Tree(node.label(), children)
+        for part in reversed(chain_parts(node.label())):
+            children = [Tree(part, children)]
+        return children[0]
+
+    return rebuild(tree, expand)
+
+
+def chain_parts(label: str) -> list[str]:
+    r"""The labels of the nodes that `collapse_unaries` joined: ``S+VP`` is ``S`` over ``VP``."""
+    parts, position = [], 0
+    while position <= len(label):
+        match = ESCAPED_CHAIN_PART.match(label, position)
+        assert match is not None  # the pattern also matches the empty string
+        parts.append(re.sub(r"\\(.)", r"\1", match.group(), flags=re.DOTALL))
+        position = match.end() + 1
+    return parts
+
+
+def add_root(tree: Tree, label: str = "TOP") -> Tree:
+    """Put a root labelled `label` on top, once: the treebank's own outer bracket or root label gives way to it.
+
+    Examples
+    --------
+    >>> print(add_root(Tree.fromstring("(ROOT (S (VB Run)))")))
+    (TOP (S (VB Run)))
+    """
+    inner = tree
+    while not is_preterminal(inner) and inner.label() in ROOT_LABELS | {label} and len(inner) == 1:
+        inner = inner[0]
+    if not is_preterminal(inner) and inner.label() in ROOT_LABELS | {label}:
+        return Tree(label, list(inner))
+    return Tree(label, [inner])
+
+
+@dataclass(frozen=True)
+class Cleaning:
+    """Which cleaning steps to take.
+
+    Parameters
+    ----------
+    empty_tags : tuple of str
+        Tags of empty words, which are removed with what they leave empty; ``()`` keeps all.
+    functions : bool
+        Whether function tags and indices are removed.
+    repeats : bool
+        Whether ``X`` over ``X`` becomes one ``X``.
+    unaries : bool
+        Whether unary chains are collapsed to joined labels.
+    root : str
+        The label of the root that every tree gets; ``''`` adds none.
+
+    Examples
+    --------
+    >>> tree = Tree.fromstring("( (S (NP-SBJ (-NONE- *)) (VP (VB Run) (. .))) )", remove_empty_top_bracketing=True)
+    >>> print(Cleaning().apply(tree))
+    (TOP (S (VP (VB Run) (. .))))
+    """
+
+    empty_tags: tuple[str, ...] = tuple(EMPTY_TAGS)
+    functions: bool = True
+    repeats: bool = True
+    unaries: bool = False
+    root: str = "TOP"
+
+    def apply(self, tree: Tree) -> Tree | None:
+        """The clean tree, or ``None`` when no word is left."""
+        result: Tree | None = tree
+        if self.empty_tags:
+            result = remove_empty(tree, self.empty_tags)
+        if result is None:
+            return None
+        if self.functions:
+            result = strip_functions(result)
+        if self.repeats:
+            result = collapse_repeats(result)
+        if self.root:
+            result = add_root(result, self.root)
+        return collapse_unaries(result) if self.unaries else result
+
+    def undo(self, tree: Tree) -> Tree:
+        """Put back what a parser's output must show: the chains that were joined."""
+        return expand_unaries(tree) if self.unaries else tree
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "Cleaning":
+        """The inverse of `to_dict`."""
+        return cls(**{**values, "empty_tags": tuple(values["empty_tags"])})
+

@@ -1,0 +1,219 @@
+"""The Negra export format, versions 3 and 4: one line per word and per phrase, with the parent's number.
+
+Only continuous trees can be read: the models here are context-free. The edge label of a phrase becomes
+its function tag (``NP`` with the edge ``SB`` is ``NP-SB``); edge labels of words, lemmas, morphology and
+secondary edges are not kept.
+"""
+
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from nltk.tree import Tree
+
+from tsgkit.errors import TreebankError
+from tsgkit.treebank.trees import Child, is_preterminal, preorder
+
+ROOT_NUMBER = 0
+FIRST_PHRASE = 500
+NO_EDGE = "--"
+VIRTUAL_ROOT = "VROOT"
+
+
+@dataclass
+class Sentence:
+    """The lines of one sentence, as far as they were read."""
+
+    number: str
+    line_number: int
+    words: list[tuple[str, str, int]] = field(default_factory=list)  # word, tag, parent
+    phrases: dict[int, tuple[str, int]] = field(default_factory=dict)  # label with function, parent
+
+
+class ExportReader:
+    """Sentences from lines; see `read_export`."""
+
+    def __init__(self, name: str, nfc: bool) -> None:
+        self.name, self.nfc = name, nfc
+        self.line_number = 0
+        self.has_lemmas = False
+        self.in_table = False
+        self.sentence: Sentence | None = None
+
+    def feed(self, line: str) -> Tree | None:
+        """The tree that ends on `line`, the next line of the file."""
+        self.line_number += 1
+        if self.nfc:
+            line = unicodedata.normalize("NFC", line)
+        line = line.rstrip("\r\n")
+        if self.in_table:
+            self.in_table = not line.startswith("#EOT")
+        elif self.sentence is None:
+            self.between_sentences(line)
+        elif line.startswith("#EOS"):
+            sentence, self.sentence = self.sentence, None
+            if line.split()[1:] != [sentence.number]:
+                raise self.error(f"#EOS does not end sentence {sentence.number}, which began at line {sentence.line_number}")
+            return build(sentence, self)
+        elif line and not line.startswith("%%"):
+            self.add_row(line, self.sentence)
+        return None
+
+    def between_sentences(self, line: str) -> None:
+        columns = line.split()
+        if line.startswith("#FORMAT"):
+            if columns[1:] not in (["3"], ["4"]):
+                raise self.error(f"{line!r}: only versions 3 and 4 of the export format are known")
+            self.has_lemmas = columns[1] == "4"
+        elif line.startswith("#BOT"):
+            self.in_table = True
+        elif line.startswith("#BOS"):
+            if len(columns) < 2:
+                raise self.error("#BOS must be followed by the sentence's number")
+            self.sentence = Sentence(columns[1], self.line_number)
+        elif line and not line.startswith("%%"):
+            raise self.error(f"stray token: {columns[0]!r} stands outside of #BOS and #EOS")
+
+    def add_row(self, line: str, sentence: Sentence) -> None:
+        # Columns are separated by tabs, or by blanks in old files; neither occurs inside one.
+        columns = [column.strip() for column in line.split("\t") if column.strip()] if "\t" in line else line.split()
+        n_columns = 5 + self.has_lemmas
+        if len(columns) < n_columns:
+            raise self.error(f"a row has at least {n_columns} columns, this one {len(columns)}")
+        if self.has_lemmas:
+            del columns[1]
+        word, tag, _, edge, parent = columns[:5]
+        if not parent.isdecimal():
+            raise self.error(f"{parent!r}: the parent must be a number")
+        number = word[1:]
+        if word.startswith("#") and number.isdecimal() and int(number) >= FIRST_PHRASE:
+            if int(number) in sentence.phrases:
+                raise self.error(f"phrase {word} stands twice in sentence {sentence.number}")
+            label = tag if edge == NO_EDGE else f"{tag}-{edge}"
+            sentence.phrases[int(number)] = (label, int(parent))
+        elif sentence.phrases:
+            raise self.error(f"word {word!r} after the phrases of sentence {sentence.number}")
+        else:
+            sentence.words.append((word, tag, int(parent)))
+
+    def error(self, problem: str) -> TreebankError:
+        return TreebankError(problem, self.name, self.line_number, 1)
+
+
+def build(sentence: Sentence, reader: ExportReader) -> Tree:
+    """The tree of a sentence's rows, its root labelled ``VROOT`` (or the only phrase below it)."""
+
+    def wrong(problem: str) -> TreebankError:
+        return TreebankError(f"sentence {sentence.number}: {problem}", reader.name, sentence.line_number, 1)
+
+    if not sentence.words:
+        raise wrong("empty: it has no words")
+    nodes = {number: Tree(label, []) for number, (label, _) in sentence.phrases.items()}
+    nodes[ROOT_NUMBER] = Tree(VIRTUAL_ROOT, [])
+    parents = {number: parent for number, (_, parent) in sentence.phrases.items()}
+    last_word: dict[int, int] = {}
+    # Words from left to right: a phrase goes to its parent when its first word is seen, and a phrase
+    # that is entered again after something else stood there is discontinuous.
+    for position, (word, tag, word_parent) in enumerate(sentence.words):
+        child: Child = Tree(tag, [word])
+        number = word_parent
+        visited = set()
+        while True:
+            if number not in nodes:
+                raise wrong(f"word {position + 1} ({word}) or a phrase above it names a parent that is not there: {number}")
+            if number in visited:
+                raise wrong(f"phrase #{number} is its own ancestor")
+            visited.add(number)
+            is_new = number not in last_word
+            if not is_new and last_word[number] < position - 1:
+                raise wrong(
+                    f"discontinuous tree: phrase #{number} ({nodes[number].label()}) covers word {position + 1} ({word})"
+                    f" but not the word before it; only continuous trees can be read"
+                )
+            last_word[number] = position
+            if child is not None:
+                nodes[number].append(child)
+            child = nodes[number] if is_new else None  # type: ignore[assignment]
+            if number == ROOT_NUMBER:
+                break
+            number = parents[number]
+    for number, node in nodes.items():
+        if not node:
+            raise wrong(f"empty node: phrase #{number} ({node.label()}) has no words")
+    root = nodes[ROOT_NUMBER]
+    return root[0] if len(root) == 1 and not is_preterminal(root[0]) else root
+
+
+def read_export(
+    lines: Iterable[str], name: str = "", *, skipped: list[TreebankError] | None = None, nfc: bool = False
+) -> Iterator[Tree]:
+    """Read trees in Negra export format from lines of text.
+
+    Parameters
+    ----------
+    lines : iterable of str
+        With or without their line ends.
+    name : str
+        What errors call the source.
+    skipped : list, optional
+        When given, a bad or discontinuous sentence is left out and its error is put here.
+    nfc : bool
+        Whether text is brought to Unicode's normal form C.
+
+    Yields
+    ------
+    nltk.Tree
+        The root is labelled ``VROOT`` where several nodes hang from the sentence itself.
+    """
+    reader = ExportReader(name, nfc)
+    for line in lines:
+        try:
+            tree = reader.feed(line)
+        except TreebankError as error:
+            if skipped is None:
+                raise
+            skipped.append(error)
+            reader.sentence = None
+            reader.in_table = False
+            continue
+        if tree is not None:
+            yield tree
+    if reader.sentence is not None:
+        error = reader.error(f"the file ends inside sentence {reader.sentence.number}: #EOS is missing")
+        if skipped is None:
+            raise error
+        skipped.append(error)
+
+
+def format_export(tree: Tree, number: int) -> str:
+    """The rows of `tree` in export format 3, as sentence `number`."""
+    phrases = [node for node in preorder(tree) if not is_preterminal(node)]
+    if not phrases:
+        phrases = [Tree(VIRTUAL_ROOT, [tree])]
+    if phrases[0].label() in ("", VIRTUAL_ROOT):
+        phrases = phrases[1:] if len(phrases) > 1 else []
+    # Parents have higher numbers than their children, as in the Negra corpus.
+    numbers = {id(node): FIRST_PHRASE + len(phrases) - 1 - index for index, node in enumerate(phrases)}
+    parents = {id(child): numbers[id(node)] for node in phrases for child in node}
+    word_rows, phrase_rows = [], []
+    for node in preorder(tree):
+        parent = parents.get(id(node), ROOT_NUMBER)
+        if is_preterminal(node):
+            word_rows.append(f"{column(node[0])}\t{column(node.label())}\t{NO_EDGE}\t{NO_EDGE}\t{parent}")
+        elif id(node) in numbers:
+            category, edge = split_function(node.label())
+            phrase_rows.append(f"#{numbers[id(node)]}\t{column(category)}\t{NO_EDGE}\t{column(edge)}\t{parent}")
+    rows = [f"#BOS {number}", *word_rows, *reversed(phrase_rows), f"#EOS {number}"]
+    return "\n".join(rows)
+
+
+def column(value: str) -> str:
+    if not value or value.split() != [value]:
+        raise TreebankError(f"{value!r} cannot be written in export format: it is empty or contains a blank")
+    return value
+
+
+def split_function(label: str) -> tuple[str, str]:
+    """``NP-SBJ-1`` as ``NP`` and ``SBJ-1``; a label without function tag gets the edge ``--``."""
+    category, dash, function = label.partition("-")
+    return (category, function) if category and dash and function else (label, NO_EDGE)

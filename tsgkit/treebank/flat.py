@@ -1,0 +1,207 @@
+"""The flat corpus: all trees as integer arrays, the form in which samplers and grammars see a treebank.
+
+Nodes of all trees are numbered one tree after the other, parents before their children. Node ``v`` has
+the children ``child[child_start[v]:child_start[v + 1]]``, or none and a word.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from nltk.tree import Tree
+
+from tsgkit.archive import read_archive, require, take_array, write_archive
+from tsgkit.treebank.trees import is_preterminal
+
+KIND = "corpus"
+VERSION = 1
+NO_WORD = -1
+
+
+@dataclass
+class FlatCorpus:
+    """A treebank as int32 arrays.
+
+    Attributes
+    ----------
+    labels, words, forms : list of str
+        The tables that the numbers in the arrays point into: node labels; the vocabulary that a model
+        sees; the words as they stand in the text.
+    label : ndarray of int32, one per node
+    word : ndarray of int32, one per node
+        The word in the closed vocabulary (rare words replaced by their class), or -1 above the tags.
+    form : ndarray of int32, one per node
+        The word as it stands in the text, or -1.
+    child_start : ndarray of int32, one per node and one more
+    child : ndarray of int32
+    tree_start : ndarray of int32, one per tree and one more
+        ``tree_start[t]`` is the root of tree ``t``.
+    settings : dict
+        How the trees were prepared, as plain JSON values; see `tsgkit.treebank.prepare`.
+
+    Examples
+    --------
+    >>> corpus = FlatCorpus.from_trees([Tree.fromstring("(S (NP I) (VP ran))")])
+    >>> [corpus.labels[label] for label in corpus.label]
+    ['S', 'NP', 'VP']
+    >>> corpus.word.tolist()
+    [-1, 0, 1]
+    >>> print(next(corpus.trees()))
+    (S (NP I) (VP ran))
+    """
+
+    labels: list[str]
+    words: list[str]
+    forms: list[str]
+    label: np.ndarray
+    word: np.ndarray
+    form: np.ndarray
+    child_start: np.ndarray
+    child: np.ndarray
+    tree_start: np.ndarray
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def n_trees(self) -> int:
+        return len(self.tree_start) - 1
+
+    @property
+    def n_nodes(self) -> int:
+        return len(self.label)
+
+    @property
+    def n_tokens(self) -> int:
+        return int(np.count_nonzero(self.form >= 0))
+
+    @classmethod
+    def from_trees(cls, trees: Iterable[Tree]) -> "FlatCorpus":
+        """Number the nodes, labels and words of `trees`; the vocabulary is that of the text."""
+        label_ids: dict[str, int] = {}
+        form_ids: dict[str, int] = {}
+        label: list[int] = []
+        form: list[int] = []
+        parent: list[int] = []
+        tree_start = [0]
+        for tree in trees:
+            stack: list[tuple[Tree, int]] = [(tree, -1)]
+            while stack:
+                node, parent_node = stack.pop()
+                number = len(label)
+                name = node.label()
+                label.append(label_ids.setdefault(name, len(label_ids)))
+                parent.append(parent_node)
+                if is_preterminal(node):
+                    form.append(form_ids.setdefault(node[0], len(form_ids)))
+                else:
+                    form.append(NO_WORD)
+                    stack.extend((child, number) for child in reversed(node))
+            tree_start.append(len(label))
+        forms = list(form_ids)
+        form_array = np.array(form, dtype=np.int32)
+        child_start, child = children_of(np.array(parent, dtype=np.int32))
+        return cls(
+            labels=list(label_ids),
+            words=list(forms),
+            forms=forms,
+            label=np.array(label, dtype=np.int32),
+            word=form_array.copy(),
+            form=form_array,
+            child_start=child_start,
+            child=child,
+            tree_start=np.array(tree_start, dtype=np.int32),
+        )
+
+    def trees(self, *, original_words: bool = True) -> Iterator[Tree]:
+        """Every tree as an `nltk.Tree`, with the words of the text or those of the closed vocabulary."""
+        leaf, table = (self.form, self.forms) if original_words else (self.word, self.words)
+        for start, end in zip(self.tree_start[:-1].tolist(), self.tree_start[1:].tolist(), strict=True):
+            built: list[Any] = [None] * (end - start)
+            bounds = self.child_start[start : end + 1].tolist()
+            children = self.child[bounds[0] : bounds[-1]].tolist()
+            labels, leaves = self.label[start:end].tolist(), leaf[start:end].tolist()
+            for node in range(end - start - 1, -1, -1):
+                if leaves[node] >= 0:
+                    below = [table[leaves[node]]]
+                else:
+                    below = [
+                        built[child - start]
+                        for child in children[bounds[node] - bounds[0] : bounds[node + 1] - bounds[0]]
+                    ]
+                built[node] = Tree(self.labels[labels[node]], below)
+            yield built[0]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the corpus to a ``.npz`` file, whole or not at all."""
+        header = {"labels": self.labels, "words": self.words, "forms": self.forms, "settings": self.settings}
+        arrays = {name: getattr(self, name) for name in ARRAYS}
+        write_archive(path, KIND, VERSION, header, arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "FlatCorpus":
+        """Read a corpus that `save` wrote, and check that it is one."""
+        header, arrays = read_archive(path, KIND, VERSION)
+        for name in ("labels", "words", "forms"):
+            table = header.get(name)
+            is_table = isinstance(table, list) and all(isinstance(entry, str) for entry in table)
+            require(is_table, path, f"{name} is not a list of names")
+        require(isinstance(header.get("settings"), dict), path, "the settings are missing")
+        n_nodes = len(arrays.get("label", ()))
+        taken = {
+            name: take_array(arrays, name, "int32", (n_nodes + extra if extra is not None else None,), path)
+            for name, extra in ARRAYS.items()
+        }
+        tables = {name: header[name] for name in ("labels", "words", "forms", "settings")}
+        corpus = cls(**tables, **taken)
+        problem = corpus.what_is_wrong()
+        require(not problem, path, problem)
+        return corpus
+
+    def what_is_wrong(self) -> str:
+        """Why these arrays are not trees; ``''`` if they are. Compiled code relies on it."""
+        n_nodes = self.n_nodes
+        for name, table, lowest in (("label", self.labels, 0), ("word", self.words, -1), ("form", self.forms, -1)):
+            values = getattr(self, name)
+            if n_nodes and (values.min() < lowest or values.max() >= len(table)):
+                return f"{name} points outside of its table"
+        for name, end in (("tree_start", n_nodes), ("child_start", len(self.child))):
+            starts = getattr(self, name)
+            if not len(starts) or starts[0] != 0 or starts[-1] != end or (np.diff(starts) < 0).any():
+                return f"{name} is not a list of increasing positions"
+        if (np.diff(self.tree_start) <= 0).any():
+            return "a tree has no nodes"
+        n_children = np.diff(self.child_start)
+        if ((n_children == 0) != (self.form >= 0)).any() or ((self.form >= 0) != (self.word >= 0)).any():
+            return "a node has both children and a word, or neither"
+        parent = np.repeat(np.arange(n_nodes), n_children)
+        if len(self.child) and ((self.child <= parent) | (self.child >= n_nodes)).any():
+            return "a child does not come after its parent"
+        tree_of = np.repeat(np.arange(self.n_trees), np.diff(self.tree_start))
+        if (tree_of[self.child] != tree_of[parent]).any():
+            return "a child is in another tree than its parent"
+        times_child = np.bincount(self.child, minlength=n_nodes)
+        times_child[self.tree_start[:-1]] += 1
+        if (times_child != 1).any():
+            return "a node has two parents or none"
+        return ""
+
+
+# The arrays of an archive and how much longer than the number of nodes each is.
+ARRAYS: dict[str, int | None] = {
+    "label": 0,
+    "word": 0,
+    "form": 0,
+    "child_start": 1,
+    "child": None,
+    "tree_start": None,
+}
+
+
+def children_of(parent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`child_start` and `child` from every node's parent (-1 at roots)."""
+    n_roots = int(np.count_nonzero(parent < 0))
+    child = np.argsort(parent, kind="stable")[n_roots:]
+    child_start = np.zeros(len(parent) + 1, dtype=np.int32)
+    np.cumsum(np.bincount(parent[parent >= 0], minlength=len(parent)), out=child_start[1:])
+    return child_start, child.astype(np.int32)

@@ -1,0 +1,209 @@
+"""From trees as annotated to a corpus that a model is trained on, and back to trees as annotated.
+
+`prepare` cleans, binarises and replaces rare words; the `Preparation` that it leaves in the corpus
+turns a parser's output into trees over the input words again.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from nltk.tree import Tree
+
+from tsgkit.errors import TreebankError
+from tsgkit.treebank.binarize import Binarization
+from tsgkit.treebank.clean import Cleaning
+from tsgkit.treebank.flat import FlatCorpus
+from tsgkit.treebank.trees import is_preterminal, preorder, words
+from tsgkit.treebank.unknown import Lexicon, UnknownWords
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What was done to the trees of a corpus, and how to undo it.
+
+    Parameters
+    ----------
+    cleaning : Cleaning
+    binarization : Binarization, optional
+        ``None`` leaves trees as wide as they are.
+    lexicon : Lexicon, optional
+        The closed vocabulary; ``None`` keeps all words.
+    """
+
+    cleaning: Cleaning
+    binarization: Binarization | None = None
+    lexicon: Lexicon | None = None
+
+    def encode(self, tree: Tree) -> Tree | None:
+        """A tree as a model sees it, still with its own words; ``None`` when cleaning leaves no word."""
+        clean = self.cleaning.apply(tree)
+        return clean if clean is None or self.binarization is None else self.binarization.apply(clean)
+
+    def decode(self, tree: Tree, sentence: Sequence[str] | None = None) -> Tree:
+        """A tree of a model as an annotator would write it, over the words of `sentence`."""
+        if self.binarization is not None:
+            tree = self.binarization.undo(tree)
+        tree = self.cleaning.undo(tree)
+        return tree if sentence is None else with_words(tree, sentence)
+
+    def vocabulary_words(self, sentence: Sequence[str]) -> list[str]:
+        """The words of a sentence as a model sees them: rare and new ones replaced by their classes."""
+        if self.lexicon is None:
+            return list(sentence)
+        return [self.lexicon.lookup(word, position) for position, word in enumerate(sentence)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "cleaning": self.cleaning.to_dict(),
+            "binarization": self.binarization.to_dict() if self.binarization else None,
+            "lexicon": self.lexicon.to_dict() if self.lexicon else None,
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "Preparation":
+        """The inverse of `to_dict`."""
+        binarization, lexicon = values["binarization"], values["lexicon"]
+        return cls(
+            Cleaning.from_dict(values["cleaning"]),
+            Binarization.from_dict(binarization) if binarization else None,
+            Lexicon.from_dict(lexicon) if lexicon else None,
+        )
+
+
+def with_words(tree: Tree, sentence: Sequence[str]) -> Tree:
+    """`tree` itself, its words replaced by those of `sentence`."""
+    tags = [node for node in preorder(tree) if is_preterminal(node)]
+    if len(tags) != len(sentence):
+        raise ValueError(f"the tree has {len(tags)} words, the sentence {len(sentence)}")
+    for tag, word in zip(tags, sentence, strict=True):
+        tag[0] = word
+    return tree
+
+
+def prepare(
+    trees: Iterable[Tree],
+    cleaning: Cleaning | None = None,
+    binarization: Binarization | None = None,
+    unknown: UnknownWords | None = None,
+) -> FlatCorpus:
+    """Clean and binarise trees, replace rare words, and number everything.
+
+    Parameters
+    ----------
+    trees : iterable of nltk.Tree
+        As annotated. A tree in which cleaning leaves no word is left out.
+    cleaning : Cleaning, optional
+        The default steps unless given.
+    binarization : Binarization, optional
+        None unless given.
+    unknown : UnknownWords, optional
+        How rare words are classed; unless given, all words are kept.
+
+    Returns
+    -------
+    FlatCorpus
+        Its ``settings`` hold the `Preparation` as plain values; see `preparation_of`.
+    """
+    steps = Preparation(cleaning or Cleaning(), binarization)
+    corpus = FlatCorpus.from_trees(encoded(trees, steps))
+    if not corpus.n_trees:
+        raise TreebankError("the treebank has no trees with words")
+    lexicon = None
+    if unknown is not None:
+        lexicon = unknown.fit(Counter(corpus.forms[form] for form in corpus.form[corpus.form >= 0].tolist()))
+        close_vocabulary(corpus, lexicon)
+    corpus.settings = {"preparation": Preparation(steps.cleaning, binarization, lexicon).to_dict()}
+    return corpus
+
+
+def encoded(trees: Iterable[Tree], steps: Preparation) -> Iterator[Tree]:
+    for tree in trees:
+        result = steps.encode(tree)
+        if result is not None:
+            yield result
+
+
+def close_vocabulary(corpus: FlatCorpus, lexicon: Lexicon) -> None:
+    """Point the words of `corpus` into the closed vocabulary of `lexicon`."""
+    tokens = np.flatnonzero(corpus.form >= 0)
+    tree_of_token = np.searchsorted(corpus.tree_start, tokens, side="right")
+    is_first = np.diff(tree_of_token, prepend=0) > 0
+    word_ids: dict[str, int] = {}
+    known: dict[tuple[int, bool], int] = {}
+    for node, form, first in zip(tokens.tolist(), corpus.form[tokens].tolist(), is_first.tolist(), strict=True):
+        key = (form, first)
+        if key not in known:
+            word = lexicon.lookup(corpus.forms[form], 0 if first else 1)
+            known[key] = word_ids.setdefault(word, len(word_ids))
+        corpus.word[node] = known[key]
+    corpus.words = list(word_ids)
+
+
+def preparation_of(corpus: FlatCorpus) -> Preparation:
+    """The preparation recorded in a corpus; a corpus without one counts as clean and not binarised."""
+    values = corpus.settings.get("preparation")
+    return Preparation(Cleaning()) if values is None else Preparation.from_dict(values)
+
+
+def split_trees(trees: Sequence[Tree], shares: Sequence[float], seed: int | None = None) -> list[list[Tree]]:
+    """Cut trees into parts with the given shares, in order, or shuffled when a seed is given.
+
+    Examples
+    --------
+    >>> trees = [Tree("N", [str(number)]) for number in range(10)]
+    >>> [len(part) for part in split_trees(trees, [80, 10, 10])]
+    [8, 1, 1]
+    """
+    order = np.arange(len(trees)) if seed is None else np.random.default_rng(seed).permutation(len(trees))
+    bounds = np.round(np.cumsum([0.0, *shares]) / sum(shares) * len(trees)).astype(int)
+    parts = [order[start:end] for start, end in zip(bounds[:-1], bounds[1:], strict=True)]
+    return [[trees[index] for index in (part if seed is None else np.sort(part))] for part in parts]
+
+
+def statistics(trees: Iterable[Tree]) -> dict[str, int | float]:
+    """Sizes of a treebank, for people to read."""
+    n_trees = n_tokens = n_nodes = depth = longest = 0
+    labels: Counter[str] = Counter()
+    tags: Counter[str] = Counter()
+    types: Counter[str] = Counter()
+    rules: Counter[tuple[str, ...]] = Counter()
+    for tree in trees:
+        sentence = words(tree)
+        n_trees += 1
+        n_tokens += len(sentence)
+        longest = max(longest, len(sentence))
+        types.update(sentence)
+        depth = max(depth, tree_height(tree))
+        for node in preorder(tree):
+            n_nodes += 1
+            if is_preterminal(node):
+                tags[node.label()] += 1
+            else:
+                labels[node.label()] += 1
+                rules[node.label(), *(child.label() for child in node)] += 1
+    return {
+        "trees": n_trees,
+        "tokens": n_tokens,
+        "tokens per tree": round(n_tokens / max(n_trees, 1), 2),
+        "longest sentence": longest,
+        "word types": len(types),
+        "words seen once": sum(count == 1 for count in types.values()),
+        "tags": len(tags),
+        "phrase labels": len(labels),
+        "phrase rules": len(rules),
+        "nodes": n_nodes,
+        "greatest height": depth,
+    }
+
+
+def tree_height(tree: Tree) -> int:
+    """Levels of nodes from the root to the deepest tag."""
+    height, level = 0, [tree]
+    while level:
+        height += 1
+        level = [child for node in level for child in node if isinstance(child, Tree)]
+    return height
