@@ -22,12 +22,13 @@ Options:
   --version         The version.
 """
 
+import io
 import sys
 from typing import Any
 
 from tsgkit.cli import EXIT_FAILED, command, integer, parse_arguments
 from tsgkit.errors import UsageError
-from tsgkit.evaluation import Evaluation, compare, load_parameters, report
+from tsgkit.evaluation import Comparison, Evaluation, compare, load_parameters, report
 from tsgkit.evaluation.evalb import read_source, score
 
 BREAKDOWNS = ("label", "length")
@@ -35,19 +36,25 @@ BREAKDOWNS = ("label", "length")
 
 @command
 def main(argv: list[str]) -> int:
-    arguments = parse_arguments(__doc__, ["eval", *argv])
+    arguments = parse_arguments(__doc__, argv)
     breakdowns = list(dict.fromkeys(arguments["--by"]))
     for name in breakdowns:
         if name not in BREAKDOWNS:
             raise UsageError(f"--by={name}: must be one of {', '.join(BREAKDOWNS)}")
     resamples = integer(arguments, "--resamples", minimum=1)
     seed = integer(arguments, "--seed", minimum=0)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # File names need not be UTF-8; they come out as the bytes they are.
+        sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape", newline="\n")
     evaluations = evaluate_files(arguments)
     if any(evaluation.stopped for evaluation in evaluations):
         return report_stop(next(evaluation for evaluation in evaluations if evaluation.stopped), arguments)
     if not arguments["--quiet"]:
         warn(evaluations)
-    comparison = compare(*evaluations, resamples, seed, quiet=arguments["--quiet"]) if len(evaluations) == 2 else None
+    comparison = None
+    if len(evaluations) == 2:
+        first, second = evaluations
+        comparison = compare(first, second, resamples, seed, quiet=arguments["--quiet"])
     if arguments["--json"]:
         write_json(evaluations, comparison, breakdowns, sentences=not arguments["--summary"])
     elif comparison:
@@ -74,16 +81,19 @@ def evaluate_files(arguments: dict[str, Any]) -> list[Evaluation]:
 
 def warn(evaluations: list[Evaluation]) -> None:
     """Name the sentences in error: all of them if they are no more than MAX_ERROR, else the first."""
+    said: set[str] = set()
     for evaluation in evaluations:
         max_error = max(evaluation.parameters.max_error, 0)
-        for problem in evaluation.problems[:max_error]:
-            print(problem, file=sys.stderr)
+        # Two systems share what is wrong with the gold file.
+        messages = [str(problem) for problem in evaluation.problems[:max_error] if str(problem) not in said]
+        said.update(messages)
         if evaluation.n_errors > max_error:
-            print(
-                f"tsgkit: {evaluation.test_name}: {evaluation.n_errors} errors, more than MAX_ERROR {max_error}; "
-                "these sentences are not in EVALB's score, only in the strict one",
-                file=sys.stderr,
+            messages.append(
+                f"tsgkit: {evaluation.test_name}: {evaluation.n_errors} errors, "
+                f"more than MAX_ERROR {max_error}; EVALB's score leaves these sentences out, "
+                "the strict one does not"
             )
+        sys.stderr.write("".join(f"{message}\n" for message in messages))
 
 
 def report_stop(evaluation: Evaluation, arguments: dict[str, Any]) -> int:
@@ -111,7 +121,9 @@ def write_breakdowns(evaluation: Evaluation, breakdowns: list[str], title: str =
         sys.stdout.write(f"{'' if index else title}\n{table}")
 
 
-def write_json(evaluations: list[Evaluation], comparison: Any, breakdowns: list[str], *, sentences: bool) -> None:
+def write_json(
+    evaluations: list[Evaluation], comparison: Comparison | None, breakdowns: list[str], *, sentences: bool
+) -> None:
     import json  # noqa: PLC0415 - not needed for the table, whose speed counts
     from dataclasses import asdict  # noqa: PLC0415
 

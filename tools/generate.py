@@ -45,7 +45,7 @@ def main(argv: list[str]) -> int:
     if argv and re.fullmatch(r"-\d+", argv[0]):
         # docopt would take it for an option that does not exist.
         raise UsageError(f"N={argv[0]}: must be at least 0")
-    arguments = parse_arguments(__doc__, ["generate", *argv])
+    arguments = parse_arguments(__doc__, argv)
     insertions = not arguments["--no-insertions"]
     vocabulary = integer(arguments, "--vocabulary", minimum=0)
     if vocabulary > LARGEST_VOCABULARY:

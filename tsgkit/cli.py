@@ -9,6 +9,7 @@ import functools
 import importlib
 import os
 import pkgutil
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -62,7 +63,9 @@ def fail(message: str, code: int) -> int:
 
 def parse_arguments(usage: str | None, argv: Sequence[str]) -> dict[str, Any]:
     """The docopt arguments of a command, with ``--help`` and ``--version`` handled."""
-    return dict(docopt(usage or "", argv=list(argv), version=f"tsgkit {__version__}"))
+    name = re.search(r"^ *tsgkit (\w+)", usage or "", re.MULTILINE)
+    words = [name[1]] if name else []  # to docopt, the command is a word of the usage like any other
+    return dict(docopt(usage or "", argv=[*words, *argv], version=f"tsgkit {__version__}"))
 
 
 def integer(arguments: dict[str, Any], option: str, minimum: int | None = None) -> int:

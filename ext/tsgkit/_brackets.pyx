@@ -89,7 +89,8 @@ cdef extern from "numpy/random/bitgen.h" nogil:
 
 # The int32 columns of a row, in the order of the struct Row.
 ROW_FIELDS = (
-    "length", "status", "matched", "gold", "test", "crossing", "words", "tags", "all_gold", "all_test", "all_words",
+    "length", "status", "matched", "gold", "test", "crossing", "words", "tags",
+    "all_gold", "all_test", "all_words",
 )
 # By the values of the enumeration ProblemKind.
 PROBLEM_KINDS = (
@@ -110,6 +111,11 @@ cdef vector[pair[string, string]] string_pairs(pairs) except *:
     for left, right in pairs:
         result.push_back(pair[string, string](left.encode(), right.encode()))
     return result
+
+
+cdef str text(const string& characters):
+    """Bytes that are not UTF-8 stay visible, and two labels stay two."""
+    return characters.decode("utf-8", "backslashreplace")
 
 
 cdef class Scorer:
@@ -194,12 +200,12 @@ cdef class Scorer:
     def label_counts(self):
         """For every bracket label: gold, test, matched gold and matched test brackets."""
         cdef int32_t label
-        cdef LabelCounts counts
+        cdef LabelCounts n
         result = {}
         for label in range(<int32_t>self.scorer.label_counts.size()):
-            counts = self.scorer.label_counts[label]
-            if counts.gold or counts.test:
-                result[self.label(label)] = (counts.gold, counts.test, counts.matched_gold, counts.matched_test)
+            n = self.scorer.label_counts[label]
+            if n.gold or n.test:
+                result[self.label(label)] = (n.gold, n.test, n.matched_gold, n.matched_test)
         return result
 
     @property
@@ -212,18 +218,18 @@ cdef class Scorer:
 
     @property
     def problems(self):
-        """Every error: (kind, side, line, column, number of gold words, of test words, gold word, test word)."""
+        """Every error: kind, side, line, column, numbers of gold and of test words, gold word, test word."""
         return [
             (
-                PROBLEM_KINDS[<int32_t>problem.kind], SIDES[<int32_t>problem.side], problem.line, problem.column,
-                problem.n_gold_words, problem.n_test_words,
-                problem.gold_word.decode("utf-8", "replace"), problem.test_word.decode("utf-8", "replace"),
+                PROBLEM_KINDS[<int32_t>problem.kind], SIDES[<int32_t>problem.side],
+                problem.line, problem.column, problem.n_gold_words, problem.n_test_words,
+                text(problem.gold_word), text(problem.test_word),
             )
             for problem in self.scorer.problems
         ]
 
     cdef str label(self, int32_t label):
-        return self.scorer.label_text(label).decode("utf-8", "replace")
+        return text(self.scorer.label_text(label))
 
 
 def format_table(bytes rows not None):
@@ -270,11 +276,11 @@ cdef void fill_differences(
 ) noexcept nogil:
     cdef uint32_t n_sentences = <uint32_t>first.shape[0]
     cdef Py_ssize_t resample, sentence
-    cdef uint32_t draw
+    cdef uint32_t _draw
     cdef int64_t[6] sums
     for resample in range(differences.shape[0]):
         sums[:] = [0, 0, 0, 0, 0, 0]
-        for draw in range(n_sentences):
+        for _draw in range(n_sentences):
             sentence = uniform_below(generator, n_sentences)
             sums[0] += first[sentence, 0]
             sums[1] += first[sentence, 1]
@@ -286,7 +292,7 @@ cdef void fill_differences(
 
 
 cdef inline uint32_t uniform_below(bitgen_t* generator, uint32_t bound) noexcept nogil:
-    """A uniform number below `bound`: the high half of a product, redrawn where it would favour some (Lemire)."""
+    """A uniform number below `bound`, by Lemire's method: a product's high half, drawn anew where unfair."""
     cdef uint64_t product = <uint64_t>generator.next_uint32(generator.state) * bound
     cdef uint32_t threshold
     if <uint32_t>product < bound:

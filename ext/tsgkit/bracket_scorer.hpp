@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -18,7 +19,6 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -282,8 +282,8 @@ public:
     }
 
 private:
-    // gold.start < start < gold.end < end. Of the gold brackets that start before, those that end at or before
-    // `start` can be forgotten, since starts only grow; of the others the first to end decides.
+    // gold.start < start < gold.end < end. Of the gold brackets that start before, those that end by `start`
+    // can be forgotten, since starts only grow; of the others the first to end decides.
     void mark_overlaps_from_left(const std::vector<Bracket>& gold, const std::vector<Bracket>& test) {
         ends_.clear();
         size_t next_gold = 0;
@@ -432,10 +432,10 @@ private:
                     ++position;
                     break;
                 case ByteClass::text: {
-                    const char* text = position;
+                    const char* begin = position;
                     position = skip_text(position, end);
-                    if (!has_stray_text)
-                        report(ProblemKind::stray_text, side, text, text_between(text, position, file.has_nul));
+                    const std::string_view text = text_between(begin, position, file.has_nul);
+                    if (!has_stray_text) report(ProblemKind::stray_text, side, begin, text);
                     has_stray_text = true;
                 }
             }
@@ -472,7 +472,10 @@ private:
     void report(ProblemKind kind, Side side, const char* place, std::string_view text = {}) {
         if (!reports_syntax_) return;
         // Counting goes on where the last problem of this line was, so that a line is counted once.
-        for (; counted_ < place; ++counted_) column_ += (static_cast<unsigned char>(*counted_) & 0xc0) != 0x80;
+        for (; counted_ < place; ++counted_) {
+            const bool continues_character = (static_cast<unsigned char>(*counted_) & 0xc0) == 0x80;
+            column_ += !continues_character;
+        }
         add_problem({kind, side, line_, column_, 0, 0, std::string(text), {}});
         // EVALB repeats the message about stray text until it has made too many errors.
         if (kind == ProblemKind::stray_text && settings.stop_on_errors) stopped = true;
@@ -540,18 +543,22 @@ private:
     bool same_words() {
         if (gold_.n_words() != test_.n_words()) repair_quotes();
         if (gold_.n_words() != test_.n_words()) {
-            add_problem({ProblemKind::length_differs, Side::test, line_, 0, gold_.n_words(), test_.n_words(), {}, {}});
+            add_mismatch(ProblemKind::length_differs, {}, {});
             return false;
         }
         for (size_t index = 0; index < gold_.words.size(); ++index) {
             const std::string_view gold = gold_.words[index].text, test = test_.words[index].text;
             if (gold != test && !words_match(gold, test)) {
-                add_problem({ProblemKind::word_differs, Side::test, line_, 0, gold_.n_words(), test_.n_words(),
-                             std::string(gold), std::string(test)});
+                add_mismatch(ProblemKind::word_differs, gold, test);
                 return false;
             }
         }
         return true;
+    }
+
+    void add_mismatch(ProblemKind kind, std::string_view gold_word, std::string_view test_word) {
+        add_problem({kind, Side::test, line_, 0, gold_.n_words(), test_.n_words(), std::string(gold_word),
+                     std::string(test_word)});
     }
 
     bool words_match(std::string_view gold, std::string_view test) const {
@@ -642,7 +649,8 @@ private:
             } else if (opens_before(kept_test_[test], kept_gold_[gold])) {
                 ++test;
             } else {
-                const size_t gold_end = end_of_span(kept_gold_, gold), test_end = end_of_span(kept_test_, test);
+                const size_t gold_end = end_of_span(kept_gold_, gold);
+                const size_t test_end = end_of_span(kept_test_, test);
                 n_matched += match_span(gold, gold_end, test, test_end, counts);
                 gold = gold_end;
                 test = test_end;
@@ -651,8 +659,8 @@ private:
         return n_matched;
     }
 
-    // Brackets over the same words, from the outermost in: every gold bracket takes the first free test bracket
-    // of an equal label. The free ones of each label form a chain.
+    // Brackets over the same words, from the outermost in: every gold bracket takes the first free test
+    // bracket of an equal label. The free ones of each label form a chain.
     int32_t match_span(size_t gold_begin, size_t gold_end, size_t test_begin, size_t test_end, bool counts) {
         for (size_t test = test_end; test-- > test_begin;) {
             int32_t& first = first_of_label_[matching_label(kept_test_[test])];
@@ -700,8 +708,8 @@ private:
         for (symbol_t gold_label : unmatched_gold_) {
             while (test < test_end && matched_test_[test]) ++test;
             if (test == test_end) return;
-            const uint64_t pair = static_cast<uint64_t>(gold_label) << 32 | static_cast<uint32_t>(kept_test_[test].label);
-            ++confusions[pair];
+            const uint64_t test_label = static_cast<uint64_t>(kept_test_[test].label);
+            ++confusions[static_cast<uint64_t>(gold_label) << 32 | test_label];
             ++test;
         }
     }
@@ -722,10 +730,6 @@ private:
     CrossingCounter crossing_counter_;
 };
 
-inline double percent(int64_t part, int64_t whole) {
-    return whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
-}
-
 template <typename Integer>
 void append_integer(std::string& text, Integer value, size_t width) {
     char digits[24];
@@ -735,14 +739,32 @@ void append_integer(std::string& text, Integer value, size_t width) {
     text.append(digits, n_digits);
 }
 
-// Two decimals in six columns; unlike printf's, the decimal point does not depend on the locale.
+// The blanks stay before the number however wide it is.
+inline void append_count(std::string& text, size_t n_blanks, int32_t value, size_t width) {
+    text.append(n_blanks, ' ');
+    append_integer(text, value, width);
+}
+
+// part / whole in percent, two decimals in six columns, as C's %6.2f prints the double 100.0 * part / whole. In
+// integers, because printf is slow and its decimal point depends on the locale. How the double was rounded
+// matters only where the true value lies halfway between two numbers of two decimals.
 inline void append_percent(std::string& text, int64_t part, int64_t whole) {
-    char digits[32];
-    const char* end =
-        std::to_chars(digits, digits + sizeof digits, percent(part, whole), std::chars_format::fixed, 2).ptr;
-    const size_t n_digits = static_cast<size_t>(end - digits);
-    if (n_digits < 6) text.append(6 - n_digits, ' ');
-    text.append(digits, n_digits);
+    int64_t hundredths = 0;
+    if (whole > 0) {
+        hundredths = 10000 * part / whole;
+        const int64_t twice_remainder = 2 * (10000 * part % whole);
+        bool up = twice_remainder > whole;
+        if (twice_remainder == whole) {
+            const double value = 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+            const double past_half = std::fma(value, 200.0, -static_cast<double>(2 * hundredths + 1));
+            up = past_half > 0 || (past_half == 0 && hundredths % 2 == 1);
+        }
+        hundredths += up;
+    }
+    append_integer(text, hundredths / 100, 3);
+    text.push_back('.');
+    text.push_back(static_cast<char>('0' + hundredths % 100 / 10));
+    text.push_back(static_cast<char>('0' + hundredths % 10));
 }
 
 // The lines of EVALB's table; the sentences are numbered from 1.
@@ -752,20 +774,18 @@ inline std::string format_rows(const std::vector<Row>& rows) {
     for (size_t index = 0; index < rows.size(); ++index) {
         const Row& row = rows[index];
         append_integer(text, index + 1, 4);
-        text.append("  ");
-        append_integer(text, row.length, 3);
-        text.append("    ");
-        append_integer(text, row.status, 1);
+        append_count(text, 2, row.length, 3);
+        append_count(text, 4, row.status, 1);
         text.append("  ");
         append_percent(text, row.matched, row.gold);
         text.push_back(' ');
         append_percent(text, row.matched, row.test);
-        // Two blanks at least stand before a count, however wide it is.
-        for (const auto& [blanks, value, width] : {std::tuple{3, row.matched, 3}, {4, row.gold, 3}, {2, row.test, 3},
-                                                   {4, row.crossing, 3}, {3, row.words, 4}, {2, row.tags, 4}}) {
-            text.append(static_cast<size_t>(blanks), ' ');
-            append_integer(text, value, static_cast<size_t>(width));
-        }
+        append_count(text, 3, row.matched, 3);
+        append_count(text, 4, row.gold, 3);
+        append_count(text, 2, row.test, 3);
+        append_count(text, 4, row.crossing, 3);
+        append_count(text, 3, row.words, 4);
+        append_count(text, 2, row.tags, 4);
         text.append("   ");
         append_percent(text, row.tags, row.words);
         text.push_back('\n');

@@ -3,46 +3,41 @@
 from nltk.tree import Tree
 
 
-def escaped(label: str) -> str:
+def escaped(label):
     for char in "\\@^|":
         label = label.replace(char, "\\" + char)
     return label
 
 
-def binarized(tree, method, horizontal, vertical, head_of, annotate_tags=False, ancestors=()):
+def binarized(tree, settings, head_of, ancestors=()):
     """`tree` binarised; ``head_of(node)`` gives the position of the head child."""
-    tag = len(tree) == 1 and isinstance(tree[0], str)
+    is_tag = len(tree) == 1 and isinstance(tree[0], str)
     name = escaped(tree.label())
-    if annotate_tags or not tag:
-        name += "".join("^" + escaped(label) for label in ancestors[: vertical - 1])
-    if tag:
+    if settings.annotate_tags or not is_tag:
+        name += "".join("^" + escaped(label) for label in ancestors[: settings.vertical - 1])
+    if is_tag:
         return Tree(name, list(tree))
-    below = (tree.label(), *ancestors)
-    children = [
-        binarized(child, method, horizontal, vertical, head_of, annotate_tags, below) for child in tree
-    ]
+    children = [binarized(child, settings, head_of, (tree.label(), *ancestors)) for child in tree]
     if len(children) <= 2:
         return Tree(name, children)
-    labels = [child.label() for child in tree]
-    return split(name, name, children, labels, method, horizontal, head_of(tree))
+    labelled = [(old.label(), new) for old, new in zip(tree, children, strict=True)]
+    return split(name, name, labelled, settings, head_of(tree))
 
 
-def split(symbol, name, children, labels, method, horizontal, head):
-    """A node for `children`: one is split off, an intermediate node has the others."""
-    from_left = method == "right" or (method == "centre-head" and head > 0)
-    kept = slice(1, None) if from_left else slice(None, -1)
-    head = head - 1 if from_left else head
-    if len(children) == 2:
-        return Tree(symbol, children)
-    marked = memory(labels[kept], method, head)
-    inner_symbol = "@" + name + "".join(marked if horizontal is None else marked[:horizontal])
-    inner = split(inner_symbol, name, children[kept], labels[kept], method, horizontal, head)
-    return Tree(symbol, [children[0], inner] if from_left else [inner, children[-1]])
+def split(symbol, name, labelled, settings, head):
+    """A node for children with their labels: one is split off, an intermediate node has the others."""
+    if len(labelled) == 2:
+        return Tree(symbol, [child for _, child in labelled])
+    from_left = settings.method == "right" or (settings.method == "centre-head" and head > 0)
+    rest, rest_head = (labelled[1:], head - 1) if from_left else (labelled[:-1], head)
+    remembered = memory([escaped(label) for label, _ in rest], settings.method, rest_head)
+    inner_symbol = "@" + name + "".join(remembered[: settings.horizontal])
+    inner = split(inner_symbol, name, rest, settings, rest_head)
+    return Tree(symbol, [labelled[0][1], inner] if from_left else [inner, labelled[-1][1]])
 
 
 def memory(labels, method, head):
     """The labels in the order they are split off, each with its side."""
-    labels = [escaped(label) for label in labels]
     if method == "right":
         return ["|" + label for label in labels]
     if method == "left":

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nltk.tree import Tree
 from reference import binarize as reference
+
 from tsgkit.errors import TreebankError, UsageError
 from tsgkit.treebank.binarize import MAX_LISTED, METHODS, Binarization, escape, undo_label
 from tsgkit.treebank.trees import preorder, same_tree, words
@@ -60,10 +61,7 @@ def test_agrees_with_the_definition(tree, settings):
     def head_of(node):
         return settings.head_rules.head(node.label(), [child.label() for child in node])
 
-    expected = reference.binarized(
-        tree, settings.method, settings.horizontal, settings.vertical, head_of, settings.annotate_tags
-    )
-    assert same_tree(settings.apply(tree), expected)
+    assert same_tree(settings.apply(tree), reference.binarized(tree, settings, head_of))
 
 
 @given(trees, all_settings)

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tsgkit.errors import TreebankError
 from tsgkit.treebank.heads import BUILT_IN, HeadRules
 

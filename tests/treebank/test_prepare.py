@@ -182,11 +182,11 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
     )
     peaks = []
-    for repeats in (100, 20_000):
+    for repeats in (5_000, 40_000):
         (tmp_path / "in.mrg").write_text(TEXT * repeats)
         done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
         peaks.append(int(done.stdout))
-    assert peaks[1] < peaks[0] + 3000  # kilobytes; the larger file alone has 1,800
+    assert peaks[1] < peaks[0] + 8000  # kilobytes; the trees themselves would be a hundred thousand
 
 
 def test_a_very_deep_tree_from_the_command_line(tsgkit, tmp_path):

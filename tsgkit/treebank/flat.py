@@ -113,6 +113,11 @@ class FlatCorpus:
             tree_start=np.array(tree_start, dtype=np.int32),
         )
 
+    def sentences(self) -> Iterator[list[str]]:
+        """The words of every tree as they stand in the text."""
+        for start, end in zip(self.tree_start[:-1].tolist(), self.tree_start[1:].tolist(), strict=True):
+            yield [self.forms[form] for form in self.form[start:end].tolist() if form >= 0]
+
     def trees(self, *, original_words: bool = True) -> Iterator[Tree]:
         """Every tree as an `nltk.Tree`, with the words of the text or those of the closed vocabulary."""
         leaf, table = (self.form, self.forms) if original_words else (self.word, self.words)

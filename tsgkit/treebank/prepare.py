@@ -17,7 +17,7 @@ from tsgkit.treebank.binarize import Binarization
 from tsgkit.treebank.clean import Cleaning
 from tsgkit.treebank.flat import FlatCorpus
 from tsgkit.treebank.trees import is_preterminal, preorder, words
-from tsgkit.treebank.unknown import Lexicon, UnknownWords
+from tsgkit.treebank.unknown import Lexicon, UnknownWords, count_words
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def prepare(
         raise TreebankError("the treebank has no trees with words")
     lexicon = None
     if unknown is not None:
-        lexicon = unknown.fit(Counter(corpus.forms[form] for form in corpus.form[corpus.form >= 0].tolist()))
+        lexicon = unknown.fit(*count_words(corpus.sentences()))
         close_vocabulary(corpus, lexicon)
     corpus.settings = {"preparation": Preparation(steps.cleaning, binarization, lexicon).to_dict()}
     return corpus

@@ -79,10 +79,10 @@ class UnknownWords:
             if (first_counts.get(word, 0) > 0 if is_first else counts[word] > first_counts.get(word, 0))
         ]
         chain, vocabulary = MODELS[self.model], frozenset(counts)
+        # A set, so that a word counts once where its place makes no difference.
+        chains = {(word, *chain(word, is_first, vocabulary, self.max_suffix)) for word, is_first in evidence}
         min_types = self.min_types if self.model == "unicode" else 1
-        classes = populated(
-            (chain(word, first, vocabulary, self.max_suffix) for word, first in evidence), min_types
-        )
+        classes = populated((names for _, *names in chains), min_types)
         return Lexicon(self, known, rare, classes)
 
     def to_dict(self) -> dict[str, Any]:
@@ -109,8 +109,8 @@ class Lexicon:
     known, rare : frozenset of str
         The training words that keep their own symbol, and those that are replaced.
     classes : dict
-        Class to the number of rare training words in it, at least one; a word that occurs both first and
-        later in sentences may count twice. When nothing is rare, the numbers are those of all words.
+        Class to the number of rare training words in it, at least one; a word that is classed in one way
+        when first and in another when not counts for both. When nothing is rare, all words are counted.
 
     Examples
     --------
@@ -159,7 +159,8 @@ class Lexicon:
         position : int
             In the sentence, counted from 0.
         """
-        return self._known_symbols.get(word) or self.classify(word, position)
+        symbol = self._known_symbols.get(word)
+        return self.classify(word, position) if symbol is None else symbol
 
     def classify(self, word: str, position: int) -> str:
         """The class of a word, also of a known one."""
@@ -342,7 +343,7 @@ def suffixes(clusters: Sequence[str], kinds: Sequence[tuple[str, str]], max_suff
     """The ends of a word, longest first: letters of one script, and never the whole word."""
     length, limit = 0, min(max_suffix, len(clusters) - 1)
     script = kinds[-1][1] if kinds else ""
-    while length < limit and kinds[-1 - length][0] in LETTERS and kinds[-1 - length][1] in ("", script):
+    while length < limit and kinds[-1 - length][0] in LETTERS and kinds[-1 - length][1] == script:
         length += 1
     return ["".join(clusters[-size:]) for size in range(length, 0, -1)]
 
@@ -385,16 +386,16 @@ KINDS = {
     "Lu": "upper",
     "Lt": "upper",
     "Lo": "letter",
-    "Lm": "letter",
-    "Pd": "dash",
+    "Lm": "mark",
     "Cf": "mark",
+    "Pd": "dash",
 }
 KINDS_OF_GROUP = {"M": "mark", "N": "num", "P": "punct"}
 
 
 @lru_cache(1 << 16)
 def character_kind(char: str) -> tuple[str, str]:
-    """What a character is, and for a letter its script (modifier letters go with any).
+    """What a character is, and for a letter its script; modifier letters count as marks.
 
     Examples
     --------
@@ -403,7 +404,7 @@ def character_kind(char: str) -> tuple[str, str]:
     """
     category = unicodedata.category(char)
     kind = KINDS.get(category) or KINDS_OF_GROUP.get(category[0], "sym")
-    if kind not in LETTERS or category == "Lm":
+    if kind not in LETTERS:
         return kind, ""
     # Unicode names start with the script; a width or style variant has the name of its plain form.
     plain = unicodedata.normalize("NFKC", char)[0]

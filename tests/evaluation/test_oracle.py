@@ -1,0 +1,126 @@
+"""The kernel against the oracle on random and on damaged trees."""
+
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference.evalb import score_line
+
+from tsgkit.evaluation import Parameters, evaluate, load_parameters
+from tsgkit.evaluation.evalb import score
+
+LABELS = ["S", "NP", "NP-SBJ", "S=2", "ADVP", "PRT", "PRT-1", "TOP", "", "-NONE-", "A|B", "日本"]
+TAGS = ["NN", "DT", ",", ".", ":", "``", "''", "POS", "-NONE-", "ADVP", "PRT", "NN-1", ""]
+WORDS = ["a", "b", "'", '"', "/", "é", ""]
+
+SETTINGS = [
+    load_parameters("collins"),
+    load_parameters("new"),
+    replace(load_parameters("new"), labeled=False),
+    # Equality that is not transitive: which bracket takes which then depends on the order.
+    Parameters(
+        eq_labels=(("S", "NP"), ("NP", "ADVP"), ("TOP", "PRT")),
+        delete_labels=("TOP",),
+        eq_words=(("a", "b"),),
+    ),
+    Parameters(quote_labels=("NN", "''", "DT"), delete_labels=("''", "DT", "NN-1")),
+]
+
+tagged = st.builds("({} {})".format, st.sampled_from(TAGS), st.sampled_from(WORDS))
+trees = st.recursive(
+    tagged,
+    lambda inner: st.builds(
+        lambda label, children, gap: f"({label}{gap}{gap.join(children)})",
+        st.sampled_from(LABELS),
+        st.lists(inner, max_size=5),
+        st.sampled_from([" ", "", "\t\r"]),
+    ),
+    max_leaves=25,
+)
+
+
+@st.composite
+def pairs_over_the_same_words(draw):
+    """Two trees over one list of words, sometimes with other tags."""
+    words = draw(st.lists(st.tuples(st.sampled_from(TAGS), st.sampled_from(WORDS)), min_size=1, max_size=12))
+    retag = draw(st.booleans())
+    tests = [(draw(st.sampled_from(TAGS)) if retag and word in "'\"/" else tag, word) for tag, word in words]
+    return tuple(draw(bracketings(tagged_words)) for tagged_words in (words, tests))
+
+
+@st.composite
+def bracketings(draw, tagged_words):
+    nodes = [f"({tag} {word})" for tag, word in tagged_words]
+    for _ in range(draw(st.integers(1, 12))):
+        start = draw(st.integers(0, len(nodes) - 1))
+        end = draw(st.integers(start + 1, len(nodes)))
+        nodes[start:end] = [f"({draw(st.sampled_from(LABELS))} {' '.join(nodes[start:end])})"]
+    return f"(TOP {' '.join(nodes)})"
+
+
+def check(gold: bytes, test: bytes, parameters: Parameters) -> None:
+    evaluation = score("gold", gold + b"\n", "test", test + b"\n", parameters)
+    row, n_errors = score_line(gold, test, parameters)
+    assert list(evaluation.iterate_rows()) == [row]
+    assert evaluation.n_errors == n_errors
+
+
+@given(trees, trees, st.sampled_from(SETTINGS))
+def test_any_two_trees(gold, test, parameters):
+    check(gold.encode(), test.encode(), parameters)
+
+
+@settings(max_examples=300)
+@given(pairs_over_the_same_words(), st.sampled_from(SETTINGS))
+def test_two_trees_over_the_same_words(pair, parameters):
+    check(pair[0].encode(), pair[1].encode(), parameters)
+
+
+@given(pairs_over_the_same_words(), st.data(), st.sampled_from(SETTINGS))
+def test_damaged_trees(pair, data, parameters):
+    damaged = []
+    for tree in pair:
+        place = data.draw(st.integers(0, len(tree)))
+        n_lost = data.draw(st.integers(0, 3))
+        inserted = data.draw(st.sampled_from(["", "(", ")", "))", "x", " "]))
+        damaged.append(tree[:place] + inserted + tree[place + n_lost :])
+    check(damaged[0].encode(), damaged[1].encode(), parameters)
+
+
+@given(st.text(alphabet="()  \tNPa-='", max_size=40), st.text(alphabet="()  \tNPa-='", max_size=40))
+def test_anything_made_of_brackets(gold, test):
+    check(gold.encode(), test.encode(), load_parameters("new"))
+
+
+@given(st.binary(max_size=200), st.binary(max_size=200), st.sampled_from(SETTINGS), st.booleans())
+def test_any_bytes_give_a_result(gold, test, parameters, stop_on_errors):
+    evaluation = score("gold", gold, "test", test, parameters, stop_on_errors=stop_on_errors)
+    n_lines = min(len(lines_of(gold)), len(lines_of(test)))
+    assert len(evaluation.rows) % 4 == 0
+    assert evaluation.stopped or evaluation.all.sentences == n_lines
+    assert evaluation.table()
+    assert evaluation.to_dict()
+
+
+def lines_of(content: bytes) -> list[bytes]:
+    content = content.removeprefix(b"\xef\xbb\xbf")
+    return content.removesuffix(b"\n").split(b"\n") if content else []
+
+
+@given(st.lists(pairs_over_the_same_words(), max_size=5))
+def test_sums_are_the_sums_of_the_rows(pairs):
+    evaluation = evaluate([gold for gold, _ in pairs], [test for _, test in pairs])
+    rows = evaluation.sentences
+    valid = rows[rows["status"] == 0]
+    for name in ("gold", "test", "matched", "crossing", "words", "tags"):
+        assert getattr(evaluation.all, name) == valid[name].sum()
+    assert evaluation.strict.gold == rows["all_gold"].sum()
+    assert evaluation.strict.test == rows["all_test"].sum()
+    assert evaluation.strict.matched == evaluation.all.matched
+    by_label = evaluation.by_label()
+    assert sum(score.gold for score in by_label) == evaluation.all.gold
+    assert sum(score.matched_gold for score in by_label) == evaluation.all.matched
+    assert sum(score.matched_test for score in by_label) == evaluation.all.matched
+    by_length = evaluation.by_length()
+    assert sum(score.matched for score in by_length) == evaluation.all.matched
+    assert sum(score.sentences for score in by_length) == len(pairs)

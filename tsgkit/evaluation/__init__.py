@@ -1,0 +1,25 @@
+"""Scores: how good are the trees of a parser? Last stage of the flow, after `tsgkit.parsing`.
+
+``evaluate(gold, test).f1`` is the F-measure everyone publishes, to the digit.
+"""
+
+from tsgkit.evaluation.breakdown import Confusion, LabelScore, LengthScore
+from tsgkit.evaluation.evalb import Comparison, Evaluation, Problem, compare, evaluate
+from tsgkit.evaluation.parameters import ParameterError, Parameters, load_parameters
+from tsgkit.evaluation.scores import Score, StrictScore
+
+__all__ = [
+    "Comparison",
+    "Confusion",
+    "Evaluation",
+    "LabelScore",
+    "LengthScore",
+    "ParameterError",
+    "Parameters",
+    "Problem",
+    "Score",
+    "StrictScore",
+    "compare",
+    "evaluate",
+    "load_parameters",
+]

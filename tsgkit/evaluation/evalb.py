@@ -1,0 +1,364 @@
+"""EVALB: labelled bracketing recall, precision and F-measure of test trees against gold trees.
+
+Trees stand one a line; sentences are scored by `tsgkit._brackets` and the sums over the corpus give
+
+    R = sum(matched) / sum(gold),   P = sum(matched) / sum(test),   F1 = 2PR / (P + R).
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from tsgkit._brackets import ROW_FIELDS, Scorer, format_table
+from tsgkit.errors import TreebankError
+from tsgkit.evaluation import report
+from tsgkit.evaluation.breakdown import (
+    Confusion,
+    LabelScore,
+    LengthScore,
+    most_confused,
+    scores_by_label,
+    scores_by_length,
+)
+from tsgkit.evaluation.parameters import Parameters, load_parameters
+from tsgkit.evaluation.scores import Score, StrictScore
+from tsgkit.files import DAMAGED_ARCHIVE, open_binary
+
+if TYPE_CHECKING:
+    import numpy as np
+    from nltk.tree import Tree
+
+    from tsgkit.evaluation.significance import BootstrapTest
+
+# A file (`-` is stdin), or the trees: brackets on one or more lines, nltk trees, or None for a failed parse.
+Trees: TypeAlias = "str | os.PathLike[str] | Iterable[str | Tree | None]"
+
+SENTENCES_AT_A_TIME = 10_000
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why a sentence counts as an error.
+
+    Parameters
+    ----------
+    kind : str
+        One of `tsgkit._brackets.PROBLEM_KINDS`.
+    place : str
+        ``file:line`` or ``file:line:column``.
+    line : int
+        Number of the sentence, from 1.
+    message : str
+        What is wrong.
+    """
+
+    kind: str
+    place: str
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.message}"
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The score of one test file.
+
+    Parameters
+    ----------
+    gold_name, test_name : str
+        The files.
+    parameters : Parameters
+        The settings used.
+    all, cutoff : Score
+        EVALB's sums over all sentences, and over those up to the cut-off length.
+    strict : StrictScore
+        The sums in which failed and mismatched sentences count as wrong.
+    problems : list of Problem
+        Why sentences count as errors.
+    stopped : bool
+        Whether there were too many errors; then the counts go up to the last sentence before.
+
+    Examples
+    --------
+    >>> gold = ["(TOP (S (NP (PRP I)) (VP (VBD saw) (NP (PRP you)))))"]
+    >>> test = ["(TOP (S (NP (PRP I)) (VP (VBD saw)) (NP (PRP you))))"]
+    >>> evaluation = evaluate(gold, test)
+    >>> evaluation.f1
+    75.0
+    >>> evaluation.sentences["matched"]
+    array([3], dtype=int32)
+    """
+
+    gold_name: str
+    test_name: str
+    parameters: Parameters
+    all: Score
+    cutoff: Score
+    strict: StrictScore
+    problems: list[Problem]
+    stopped: bool
+    n_errors: int = field(repr=False)
+    rows: bytes = field(repr=False)
+    label_counts: dict[str, tuple[int, int, int, int]] = field(repr=False)
+    confusion_counts: dict[tuple[str, str], int] = field(repr=False)
+
+    @property
+    def recall(self) -> float:
+        """EVALB's bracketing recall over all sentences, in percent."""
+        return self.all.recall
+
+    @property
+    def precision(self) -> float:
+        """EVALB's bracketing precision over all sentences, in percent."""
+        return self.all.precision
+
+    @property
+    def f1(self) -> float:
+        """EVALB's bracketing F-measure over all sentences, in percent."""
+        return self.all.f1
+
+    @property
+    def sentences(self) -> np.ndarray:
+        """One record a sentence, with the fields `tsgkit._brackets.ROW_FIELDS`.
+
+        ``status`` is 0 for a valid sentence, 1 for an error, 2 for a skipped one; the fields ``all_gold``,
+        ``all_test`` and ``all_words`` count what the strict score charges, whatever the status.
+        """
+        import numpy as np  # noqa: PLC0415 - the command does without it
+
+        return np.frombuffer(self.rows, dtype=[(name, np.int32) for name in ROW_FIELDS])
+
+    def iterate_rows(self) -> Iterator[tuple[int, ...]]:
+        """The records of `sentences` as tuples, without numpy."""
+        return struct.iter_unpack(f"={len(ROW_FIELDS)}i", self.rows)
+
+    def table(self) -> str:
+        """EVALB's table of sentences, byte for byte; when it stopped there is no line of sums."""
+        foot = "" if self.stopped else report.table_foot(self.all)
+        return report.TABLE_HEAD + format_table(self.rows) + foot
+
+    def summary(self) -> str:
+        """EVALB's summary, byte for byte."""
+        return report.evalb_summary(self.all, self.cutoff, self.parameters.cutoff_len)
+
+    def strict_summary(self) -> str:
+        """The strict score in the layout of EVALB's summary."""
+        return report.strict_summary(self.strict)
+
+    def by_label(self) -> list[LabelScore]:
+        """The score of every label, the most frequent gold label first."""
+        return scores_by_label(self.label_counts)
+
+    def by_length(self) -> list[LengthScore]:
+        """The score by length of the gold sentence, in steps of ten words."""
+        return scores_by_length(self.iterate_rows())
+
+    def confusions(self) -> list[Confusion]:
+        """Brackets over the right words with the wrong label, the most frequent pair first."""
+        return most_confused(self.confusion_counts)
+
+    def to_dict(self, *, sentences: bool = True) -> dict[str, Any]:
+        """Everything as plain values, for JSON; the records of the sentences only if asked for."""
+        return report.as_dict(self, sentences=sentences)
+
+
+def evaluate(
+    gold: Trees,
+    test: Trees,
+    params: str | os.PathLike[str] | Parameters = "collins",
+    *,
+    stop_on_errors: bool = False,
+    quiet: bool = True,
+) -> Evaluation:
+    """Score test trees against gold trees as EVALB does, and strictly.
+
+    Parameters
+    ----------
+    gold, test : path, or iterable of str, nltk.Tree or None
+        A file with one tree a line (plain, gzip or xz; ``-`` is stdin), or the trees themselves; None or an
+        empty string is a failed parse.
+    params : str, path or Parameters
+        ``collins``, ``new``, or a parameter file.
+    stop_on_errors : bool
+        Whether to stop where EVALB would: at error number MAX_ERROR + 2.
+    quiet : bool
+        Whether to show no progress bar.
+
+    Examples
+    --------
+    >>> from nltk.tree import Tree
+    >>> tree = Tree.fromstring("(TOP (S (NP (PRP I)) (VP (VBD ran))))")
+    >>> evaluate([tree], [tree]).f1
+    100.0
+    """
+    parameters = params if isinstance(params, Parameters) else load_parameters(params)
+    sources = (*read_source(gold, "gold"), *read_source(test, "test"))
+    return score(*sources, parameters, stop_on_errors=stop_on_errors, quiet=quiet)
+
+
+def score(
+    gold_name: str,
+    gold: bytes,
+    test_name: str,
+    test: bytes,
+    parameters: Parameters,
+    *,
+    stop_on_errors: bool = False,
+    quiet: bool = True,
+) -> Evaluation:
+    """Score the contents of two files; the names are for messages."""
+    try:
+        scorer = Scorer(gold, test, parameters, stop_on_errors)
+        run(scorer, quiet)
+    except OverflowError as error:
+        raise TreebankError(f"a number in the parameters is out of range ({error})") from None
+    all_totals, cutoff_totals = scorer.totals
+    return Evaluation(
+        gold_name=gold_name,
+        test_name=test_name,
+        parameters=parameters,
+        all=Score(**all_totals),
+        cutoff=Score(**cutoff_totals),
+        strict=StrictScore(**scorer.strict_totals),
+        problems=[describe(problem, gold_name, test_name) for problem in scorer.problems],
+        stopped=scorer.stopped,
+        n_errors=scorer.n_errors,
+        rows=scorer.rows,
+        label_counts=scorer.label_counts,
+        confusion_counts=scorer.confusions,
+    )
+
+
+def run(scorer: Scorer, quiet: bool) -> None:
+    """Score all sentences, some at a time, so that an interrupt is noticed and a bar can move."""
+    if quiet:
+        while scorer.advance(SENTENCES_AT_A_TIME):
+            pass
+        return
+    from tsgkit.progress import progress  # noqa: PLC0415 - its import takes longer than scoring
+
+    n_bytes = scorer.n_bytes_left
+    with progress((), "Scoring", "bytes", total=n_bytes) as bar:
+        any_left = True
+        while any_left:
+            any_left = scorer.advance(SENTENCES_AT_A_TIME)
+            bar.update(n_bytes - scorer.n_bytes_left - bar.n)
+
+
+def describe(problem: tuple[Any, ...], gold_name: str, test_name: str) -> Problem:
+    """A problem in words."""
+    kind, side, line, column, n_gold_words, n_test_words, gold_word, test_word = problem
+    messages = {
+        "unclosed": "the tree is not closed; every tree must stand on one line",
+        "extra close": "a closing bracket too many",
+        "stray text": f"{gold_word!r} is not inside a (TAG word) bracket",
+        "length differs": f"{n_test_words} words where the gold tree has {n_gold_words}",
+        "word differs": f"word {test_word!r} where the gold tree has {gold_word!r}",
+        "gold longer": "no tree for this line of the gold file and those after it",
+        "test longer": "the gold file has no such line",
+    }
+    # The missing line is named in the file where it is missing.
+    name = gold_name if side == "gold" and kind != "gold longer" else test_name
+    place = f"{name}:{line}:{column}" if column else f"{name}:{line}"
+    return Problem(kind, place, line, messages[kind])
+
+
+def read_source(trees: Trees, role: str) -> tuple[str, bytes]:
+    """The name of `trees`, which is `role` unless they are a file, and their lines."""
+    if not isinstance(trees, str | os.PathLike):
+        return role, "".join(f"{one_line(tree)}\n" for tree in trees).encode()
+    name = os.fspath(trees)
+    try:
+        with open_binary(name) as file:
+            return name, file.read()
+    except DAMAGED_ARCHIVE as error:
+        raise TreebankError(f"the compressed file is damaged ({error})", name) from None
+
+
+def one_line(tree: str | Tree | None) -> str:
+    """The brackets of a tree without line breaks."""
+    if isinstance(tree, str):
+        return " ".join(tree.split("\n"))
+    if not tree:  # None, or a tree without children: a parse that failed
+        return ""
+    from tsgkit.treebank.brackets import format_tree  # noqa: PLC0415 - imports nltk, which the command does without
+
+    return format_tree(tree)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two systems on the same gold trees.
+
+    Parameters
+    ----------
+    first, second : Evaluation
+        The two systems.
+    evalb, strict : BootstrapTest
+        Tests of the difference in EVALB's F1, and in the strict F1.
+    """
+
+    first: Evaluation
+    second: Evaluation
+    evalb: BootstrapTest
+    strict: BootstrapTest
+
+    def table(self) -> str:
+        """Both systems side by side, with the difference and its test."""
+        return report.comparison(self)
+
+
+def compare(
+    first: Evaluation, second: Evaluation, n_resamples: int = 10_000, seed: int = 1, *, quiet: bool = True
+) -> Comparison:
+    """Compare two evaluations against the same gold trees by a paired bootstrap over sentences.
+
+    Parameters
+    ----------
+    first, second : Evaluation
+        Results of `evaluate` with the same gold trees.
+    n_resamples, seed : int
+        See `tsgkit.evaluation.significance.paired_bootstrap`.
+    quiet : bool
+        Whether to show no progress bar.
+
+    Examples
+    --------
+    >>> gold = ["(TOP (S (NP (PRP I)) (VP (VBD ran))))"] * 20
+    >>> flat = ["(TOP (S (PRP I) (VBD ran)))"] * 20
+    >>> comparison = compare(evaluate(gold, gold), evaluate(gold, flat), n_resamples=999)
+    >>> comparison.evalb.difference, comparison.evalb.p_value
+    (50.0, 0.001)
+    """
+    from tsgkit.evaluation.significance import paired_bootstrap  # noqa: PLC0415 - imports numpy
+
+    pairs = paired_counts(first, second)
+    evalb, strict = (paired_bootstrap(*pair, n_resamples, seed, quiet=quiet) for pair in pairs)
+    return Comparison(first, second, evalb, strict)
+
+
+def paired_counts(first: Evaluation, second: Evaluation) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Counts (matched, gold, test) of every sentence under both systems: EVALB's, then the strict ones."""
+    import numpy as np  # noqa: PLC0415
+
+    if len(first.rows) != len(second.rows):
+        n_rows = [len(evaluation.sentences) for evaluation in (first, second)]
+        raise TreebankError(
+            f"a paired test needs the same sentences, but {first.test_name} has {n_rows[0]} of them "
+            f"and {second.test_name} {n_rows[1]}"
+        )
+    systems = []
+    for evaluation in (first, second):
+        rows = evaluation.sentences
+        is_valid = rows["status"] == 0
+        matched = np.where(is_valid, rows["matched"], 0)
+        valid = [matched, np.where(is_valid, rows["gold"], 0), np.where(is_valid, rows["test"], 0)]
+        charged = [matched, rows["all_gold"], rows["all_test"]]
+        systems.append([np.stack(columns, axis=1).astype(np.int64) for columns in (valid, charged)])
+    return list(zip(*systems, strict=True))

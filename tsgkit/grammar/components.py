@@ -1,0 +1,112 @@
+"""Unary cycles: which symbols reach each other by one-child moves, and the sum over all ways to do so.
+
+For a cycle's matrix ``U`` of one-step weights, ``I + U + U^2 + ... = (I - U)^-1`` sums every path exactly,
+and the best single path comes from the same recursion with *max* in place of *sum*.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Component:
+    """Symbols that reach each other.
+
+    Attributes
+    ----------
+    members : ndarray of int
+    sums, best : ndarray, square
+        The sum over all paths from a to b, none included; the weight of the best one.
+    spectral_radius : float
+        The sums are finite if and only if it is below one.
+    """
+
+    members: np.ndarray
+    sums: np.ndarray
+    best: np.ndarray
+    spectral_radius: float
+
+
+def strong_components(n_symbols: int, edges: np.ndarray) -> list[list[int]]:
+    """Tarjan's strongly connected components, children before parents.
+
+    Parameters
+    ----------
+    n_symbols : int
+    edges : ndarray of int, two columns
+        From parent to child.
+
+    Returns
+    -------
+    list of list of int
+        Every symbol is in exactly one component. If a component reaches another, it comes after it.
+    """
+    order = np.argsort(edges[:, 0], kind="stable")
+    children = edges[order, 1].tolist()
+    starts = np.searchsorted(edges[order, 0], np.arange(n_symbols + 1)).tolist()
+    index = [-1] * n_symbols
+    low = [0] * n_symbols
+    on_stack = [False] * n_symbols
+    waiting: list[int] = []
+    components: list[list[int]] = []
+    n_seen = 0
+    for source in range(n_symbols):
+        if index[source] >= 0:
+            continue
+        path = [(source, starts[source])]
+        index[source] = low[source] = n_seen
+        n_seen += 1
+        waiting.append(source)
+        on_stack[source] = True
+        while path:
+            node, position = path.pop()
+            if position < starts[node + 1]:
+                path.append((node, position + 1))
+                child = children[position]
+                if index[child] < 0:
+                    index[child] = low[child] = n_seen
+                    n_seen += 1
+                    waiting.append(child)
+                    on_stack[child] = True
+                    path.append((child, starts[child]))
+                elif on_stack[child]:
+                    low[node] = min(low[node], index[child])
+                continue
+            if path:
+                low[path[-1][0]] = min(low[path[-1][0]], low[node])
+            if low[node] == index[node]:
+                component = []
+                while not component or component[-1] != node:
+                    member = waiting.pop()
+                    on_stack[member] = False
+                    component.append(member)
+                components.append(component)
+    return components
+
+
+def closure_matrices(n_symbols: int, edges: np.ndarray, weights: np.ndarray) -> list[Component]:
+    """The components that contain a cycle, with their closures."""
+    has_loop = set(edges[edges[:, 0] == edges[:, 1], 0].tolist())
+    result = []
+    for members in strong_components(n_symbols, edges):
+        if len(members) > 1 or members[0] in has_loop:
+            result.append(close(np.sort(np.array(members)), edges, weights))
+    return result
+
+
+def close(members: np.ndarray, edges: np.ndarray, weights: np.ndarray) -> Component:
+    inside = np.isin(edges[:, 0], members) & np.isin(edges[:, 1], members)
+    step = np.zeros((len(members), len(members)))
+    rows = np.searchsorted(members, edges[inside, 0])
+    columns = np.searchsorted(members, edges[inside, 1])
+    np.add.at(step, (rows, columns), weights[inside])
+    best_step = np.zeros_like(step)
+    np.maximum.at(best_step, (rows, columns), weights[inside])
+    radius = float(np.abs(np.linalg.eigvals(step)).max())
+    identity = np.eye(len(members))
+    sums = np.linalg.inv(identity - step) if radius < 1 else np.full_like(step, np.inf)
+    best = np.maximum(identity, best_step)
+    for middle in range(len(members)):
+        best = np.maximum(best, best[:, middle : middle + 1] * best[middle : middle + 1, :])
+    return Component(members, sums, best, radius)

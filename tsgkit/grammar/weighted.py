@@ -1,0 +1,267 @@
+"""The weighted grammar with a projection: what every model exports and the one chart parses with.
+
+A *symbol* is what the chart works with; it projects to a *label* of the (binarised) treebank. Four kinds of
+rules: binary ``x -> y z``, unary ``x -> y`` and lexical ``x -> word`` each make one tree node labelled with
+the projection of ``x``; a *bridge* ``x => y`` moves from one symbol to another of the same node.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from tsgkit.archive import read_archive, require, take_array, write_archive
+from tsgkit.errors import TsgkitError
+from tsgkit.grammar.components import Component, closure_matrices
+
+KIND = "grammar"
+VERSION = 1
+PROPER_TOLERANCE = 1e-9
+RULE_KINDS = {"binary": 3, "unary": 2, "bridge": 2, "lexical": 2}
+
+
+class GrammarError(TsgkitError):
+    """A grammar that no chart can work with; the message names the symbol or the rule."""
+
+
+@dataclass(frozen=True)
+class GrammarReport:
+    """What `WeightedGrammar.validate` found.
+
+    Attributes
+    ----------
+    is_proper : bool
+        Whether the weights of the rules of every used symbol sum to one.
+    largest_excess : float
+        The largest distance of such a sum from one.
+    unreachable, unproductive : list of int
+        Symbols that no derivation from the root contains; symbols that derive no words.
+    cycles : list of list of int
+        Sets of symbols that reach each other by unary rules and bridges.
+    """
+
+    is_proper: bool
+    largest_excess: float
+    unreachable: list[int]
+    unproductive: list[int]
+    cycles: list[list[int]]
+
+
+@dataclass
+class WeightedGrammar:
+    """Rules as integer arrays, their weights, and the projection to treebank labels.
+
+    Parameters
+    ----------
+    labels : sequence of str
+        Treebank labels, as in the prepared corpus.
+    words : sequence of str
+        The closed vocabulary.
+    label : array of int, one per symbol
+        The projection.
+    root : int
+        The symbol that derives sentences.
+    binary, unary, bridge, lexical : arrays of int with 3, 2, 2 and 2 columns
+        ``(x, y, z)``, ``(x, y)``, ``(x, y)``, ``(x, word)``. The same rule twice counts with the sum of
+        the weights.
+    binary_weight, unary_weight, bridge_weight, lexical_weight : arrays of float
+        Positive.
+    names : sequence of str, optional
+        How symbols are called in files for people; made from the labels unless given.
+
+    Examples
+    --------
+    >>> grammar = WeightedGrammar(
+    ...     labels=["S", "A"], words=["a"], label=[0, 1], root=0,
+    ...     binary=[(0, 1, 1)], binary_weight=[1.0], lexical=[(1, 0)], lexical_weight=[1.0])
+    >>> grammar.n_rules, grammar.validate().is_proper
+    (2, True)
+    """
+
+    labels: Sequence[str]
+    words: Sequence[str]
+    label: np.ndarray
+    root: int
+    binary: np.ndarray = field(default_factory=lambda: np.empty((0, 3), np.int32))
+    binary_weight: np.ndarray = field(default_factory=lambda: np.empty(0))
+    unary: np.ndarray = field(default_factory=lambda: np.empty((0, 2), np.int32))
+    unary_weight: np.ndarray = field(default_factory=lambda: np.empty(0))
+    bridge: np.ndarray = field(default_factory=lambda: np.empty((0, 2), np.int32))
+    bridge_weight: np.ndarray = field(default_factory=lambda: np.empty(0))
+    lexical: np.ndarray = field(default_factory=lambda: np.empty((0, 2), np.int32))
+    lexical_weight: np.ndarray = field(default_factory=lambda: np.empty(0))
+    names: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        self.labels, self.words = list(self.labels), list(self.words)
+        self.label = np.ascontiguousarray(self.label, dtype=np.int32)
+        self.root = int(self.root)
+        self.names = None if self.names is None else list(self.names)
+        for kind, n_columns in RULE_KINDS.items():
+            rules = np.asarray(getattr(self, kind), dtype=np.int32).reshape(-1, n_columns)
+            weights = np.asarray(getattr(self, f"{kind}_weight"), dtype=np.float64).reshape(-1)
+            if len(rules) != len(weights):
+                raise GrammarError(f"{len(rules)} {kind} rules but {len(weights)} weights")
+            rules, weights = sorted_sums(rules, weights)
+            setattr(self, kind, rules)
+            setattr(self, f"{kind}_weight", weights)
+        problem = self.what_is_wrong()
+        if problem:
+            raise GrammarError(problem)
+
+    @property
+    def n_symbols(self) -> int:
+        return len(self.label)
+
+    @property
+    def n_rules(self) -> int:
+        return sum(len(getattr(self, kind)) for kind in RULE_KINDS)
+
+    def what_is_wrong(self) -> str:
+        """Why compiled code must not see this grammar; ``''`` if it may."""
+        n_symbols = self.n_symbols
+        if not n_symbols or not 0 <= self.root < n_symbols:
+            return f"the root {self.root} is not one of {n_symbols} symbols"
+        if self.label.min() < 0 or self.label.max() >= len(self.labels):
+            return "the projection points outside of the labels"
+        if self.names is not None and (len(self.names) != n_symbols or len(set(self.names)) != n_symbols):
+            return "the names of symbols are not one for each, all different"
+        for kind in RULE_KINDS:
+            rules, weights = getattr(self, kind), getattr(self, f"{kind}_weight")
+            if not len(rules):
+                continue
+            if not np.isfinite(weights).all() or (weights <= 0).any():
+                return f"a {kind} rule has a weight that is not a positive number"
+            limits = [n_symbols] * (rules.shape[1] - 1) + [len(self.words) if kind == "lexical" else n_symbols]
+            if (rules < 0).any() or (rules >= limits).any():
+                return f"a {kind} rule names a symbol or word that is not there"
+        if len(self.bridge) and (self.label[self.bridge[:, 0]] != self.label[self.bridge[:, 1]]).any():
+            return "a bridge joins symbols with different labels"
+        for component in self.components:
+            if component.spectral_radius >= 1:
+                members = ", ".join(map(self.name_of, component.members[:8]))
+                return f"unary rules and bridges in a circle never end: {members}"
+        return ""
+
+    @cached_property
+    def components(self) -> list[Component]:
+        """The sets of symbols in unary cycles with their closures; see `tsgkit.grammar.components`."""
+        edges = np.concatenate([self.unary, self.bridge])
+        weights = np.concatenate([self.unary_weight, self.bridge_weight])
+        return closure_matrices(self.n_symbols, edges, weights)
+
+    def name_of(self, symbol: int) -> str:
+        """A name for people: the label, with a number where several symbols share it."""
+        if self.names is not None:
+            return self.names[symbol]
+        return self.default_names[symbol]
+
+    @cached_property
+    def default_names(self) -> list[str]:
+        counts = np.bincount(self.label, minlength=len(self.labels))
+        seen = np.zeros(len(self.labels), dtype=int)
+        names = []
+        for label in self.label.tolist():
+            names.append(self.labels[label] if counts[label] == 1 else f"{self.labels[label]}#{seen[label]}")
+            seen[label] += 1
+        return names
+
+    def validate(self) -> GrammarReport:
+        """Look at the grammar as a whole: proper or not, symbols without use, unary cycles."""
+        totals = np.zeros(self.n_symbols)
+        for kind in RULE_KINDS:
+            np.add.at(totals, getattr(self, kind)[:, 0], getattr(self, f"{kind}_weight"))
+        productive = self.productive_symbols()
+        reachable = self.reachable_symbols()
+        excess = np.abs(totals - 1)[reachable]
+        return GrammarReport(
+            is_proper=bool((excess < PROPER_TOLERANCE).all()),
+            largest_excess=float(excess.max(initial=0.0)),
+            unreachable=np.flatnonzero(~reachable).tolist(),
+            unproductive=np.flatnonzero(~productive).tolist(),
+            cycles=[component.members.tolist() for component in self.components],
+        )
+
+    def productive_symbols(self) -> np.ndarray:
+        """Which symbols derive at least one string of words."""
+        productive = np.zeros(self.n_symbols, dtype=bool)
+        productive[self.lexical[:, 0]] = True
+        single = np.concatenate([self.unary, self.bridge])
+        while True:
+            before = productive.sum()
+            productive[single[productive[single[:, 1]], 0]] = True
+            productive[self.binary[productive[self.binary[:, 1]] & productive[self.binary[:, 2]], 0]] = True
+            if productive.sum() == before:
+                return productive
+
+    def reachable_symbols(self) -> np.ndarray:
+        """Which symbols occur in a derivation from the root, complete or not."""
+        reachable = np.zeros(self.n_symbols, dtype=bool)
+        reachable[self.root] = True
+        single = np.concatenate([self.unary, self.bridge])
+        while True:
+            before = reachable.sum()
+            reachable[single[reachable[single[:, 0]], 1]] = True
+            used = self.binary[reachable[self.binary[:, 0]]]
+            reachable[used[:, 1]] = True
+            reachable[used[:, 2]] = True
+            if reachable.sum() == before:
+                return reachable
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the grammar to a ``.npz`` file, whole or not at all."""
+        header, arrays = self.to_parts()
+        write_archive(path, KIND, VERSION, header, arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "WeightedGrammar":
+        """Read a grammar that `save` wrote, and check that it is one."""
+        header, arrays = read_archive(path, KIND, VERSION)
+        return cls.from_parts(header, arrays, path)
+
+    def to_parts(self) -> tuple[dict[str, object], dict[str, np.ndarray]]:
+        """The header and the arrays of an archive."""
+        header = {"labels": self.labels, "words": self.words, "root": self.root, "names": self.names}
+        arrays = {"label": self.label}
+        for kind in RULE_KINDS:
+            arrays[kind] = getattr(self, kind)
+            arrays[f"{kind}_weight"] = getattr(self, f"{kind}_weight")
+        return header, arrays
+
+    @classmethod
+    def from_parts(
+        cls, header: dict, arrays: dict[str, np.ndarray], path: str | os.PathLike[str]
+    ) -> "WeightedGrammar":
+        """The inverse of `to_parts`; everything is checked."""
+        for table in ("labels", "words"):
+            is_table = isinstance(header.get(table), list) and all(isinstance(name, str) for name in header[table])
+            require(is_table, path, f"{table} is not a list of names")
+        names = header.get("names")
+        is_names = names is None or (isinstance(names, list) and all(isinstance(name, str) for name in names))
+        require(is_names, path, "names is not a list of names")
+        require(isinstance(header.get("root"), int), path, "the root is missing")
+        taken = {"label": take_array(arrays, "label", "int32", (None,), path)}
+        for kind, n_columns in RULE_KINDS.items():
+            taken[kind] = take_array(arrays, kind, "int32", (None, n_columns), path)
+            taken[f"{kind}_weight"] = take_array(arrays, f"{kind}_weight", "float64", (len(taken[kind]),), path)
+        try:
+            return cls(header["labels"], header["words"], root=header["root"], names=names, **taken)
+        except GrammarError as error:
+            raise GrammarError(f"{os.fspath(path)}: damaged: {error}") from None
+
+
+def sorted_sums(rules: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rules in order, each once, with the sum of its weights."""
+    if not len(rules):
+        return np.ascontiguousarray(rules), weights.copy()
+    order = np.lexsort(rules.T[::-1])
+    rules, weights = rules[order], weights[order]
+    is_new = np.ones(len(rules), dtype=bool)
+    is_new[1:] = (rules[1:] != rules[:-1]).any(axis=1)
+    if is_new.all():
+        return np.ascontiguousarray(rules), np.ascontiguousarray(weights)
+    return np.ascontiguousarray(rules[is_new]), np.add.reduceat(weights, np.flatnonzero(is_new))
+
+
