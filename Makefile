@@ -19,12 +19,13 @@ $(VENV)/base: pyproject.toml setup.py
 	$(BIN)/pip install --quiet --no-build-isolation --editable ".[test]"
 	@touch $@
 
-$(VENV)/lint: $(VENV)/base
-	$(BIN)/pip install --quiet --no-build-isolation --editable ".[lint]"
-	@touch $@
+# What an extra of pyproject.toml names, without the package itself: pip would compile all of it anew.
+REQUIREMENTS := import sys, tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
+	print("\n".join(project["optional-dependencies"][sys.argv[1]]))
 
-$(VENV)/docs: $(VENV)/base
-	$(BIN)/pip install --quiet --no-build-isolation --editable ".[docs]"
+$(VENV)/lint $(VENV)/docs: $(VENV)/%: $(VENV)/base
+	@$(RUN) -c '$(REQUIREMENTS)' $* >$@.txt
+	$(BIN)/pip install --quiet --requirement $@.txt
 	@touch $@
 
 build: $(VENV)/base  ## compile what changed
@@ -40,23 +41,41 @@ test-checked: $(VENV)/base  ## all tests on a build with bounds checks (and back
 lint: $(VENV)/lint  ## ruff, cython-lint, mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/cython-lint ext
+	PATH="$(CURDIR)/$(BIN):$$PATH" cython-lint ext
 	$(BIN)/mypy
 
 docs: $(VENV)/docs build  ## the manual, in docs/_build/html
+	rm -rf docs/_build docs/api/generated
 	$(RUN) -m sphinx --fail-on-warning --keep-going -q -b html docs docs/_build/html
+
+# Every Python module of the source tree, to see that the package has them all.
+MODULES = $(subst /,.,$(patsubst %.py,%,$(patsubst %/__init__.py,%,$(shell \
+	find tsgkit -name '*.py' -not -name '__main__.py'))))
+IMPORT_ALL := import importlib, sys; [importlib.import_module(name) for name in sys.argv[1:]]
 
 sdist-check: $(VENV)/base  ## the source package builds, and installs in an empty environment
 	rm -rf build/sdist-check && mkdir -p build/sdist-check
 	$(BIN)/pip install --quiet build
-	$(RUN) -m build --sdist --outdir build/sdist-check .
+	$(RUN) -m build --sdist --outdir build/sdist-check . >build/sdist-check/log || { cat build/sdist-check/log; exit 1; }
 	$(PYTHON) -m venv build/sdist-check/venv
 	build/sdist-check/venv/bin/pip install --quiet build/sdist-check/tsgkit-*.tar.gz
-	cd build/sdist-check && venv/bin/tsgkit --version && venv/bin/tsgkit --help
+	cd build/sdist-check && venv/bin/python -c '$(IMPORT_ALL)' $(MODULES)
+	cd build/sdist-check && venv/bin/tsgkit prepare sampler:dev -o dev.mrg \
+		&& venv/bin/tsgkit eval dev.mrg dev.mrg --summary >score && grep '^Bracketing FMeasure *= *100.00' score
+
+# The main job, one command a line; make prints each before it runs it.
+demo: build  ## the main job on the bundled treebank; results in demo/
+	@mkdir -p demo
+	$(BIN)/tsgkit prepare sampler:train --statistics -o demo/train.mrg
+	$(BIN)/tsgkit prepare sampler:dev -o demo/dev.mrg
+	$(BIN)/tsgkit prepare sampler:dev --binarize=centre-head -o demo/dev.binary.mrg
+	$(BIN)/tsgkit prepare demo/dev.binary.mrg --binarize=centre-head --debinarize -o demo/dev.restored.mrg
+	$(BIN)/tsgkit eval demo/dev.mrg demo/dev.restored.mrg --summary
 
 bench-eval: build  ## sentence pairs scored per second
 	$(RUN) -m tsgkit.tools.bench.eval
 
-clean:  ## remove everything that was built
-	rm -rf build dist docs/_build docs/api/generated *.egg-info .hypothesis
-	find tsgkit ext tests tools -name '*.so' -delete -o -name __pycache__ -prune -exec rm -rf {} +
+clean:  ## remove everything that was built, but for .venv
+	rm -rf build dist demo docs/_build docs/api/generated *.egg-info .hypothesis
+	find tsgkit -name '*.so' -exec rm -f {} +
+	find tsgkit tests tools docs -name __pycache__ -prune -exec rm -rf {} +

@@ -2,10 +2,12 @@
 
 import importlib
 import inspect
+from typing import Any
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from sphinx.application import Sphinx
+
 from tsgkit import __version__
 from tsgkit.cli import command_names
 
@@ -28,6 +30,8 @@ templates_path = ["_templates"]
 
 html_theme = "furo"
 html_title = f"tsgkit {release}"
+html_static_path = ["_static"]
+html_css_files = ["wide.css"]
 
 
 class CommandUsages(Directive):
@@ -45,8 +49,9 @@ class CommandUsages(Directive):
         return section
 
 
-def keep_equations(app: Sphinx, what: str, name: str, value: object, options: object, lines: list[str]) -> None:
+def keep_equations(app: Sphinx, what: str, *rest: Any) -> None:
     """Make literal blocks of the indented equations in the docstrings of modules."""
+    lines: list[str] = rest[-1]
     if what != "module":
         return
     for place in range(len(lines) - 1, 0, -1):

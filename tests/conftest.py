@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tsgkit.errors import TreebankError
+from tsgkit.treebank import read_trees
+
 
 @pytest.fixture(scope="session")
 def treebanks() -> Path:
@@ -20,9 +23,6 @@ def treebanks() -> Path:
 @pytest.fixture(scope="session")
 def penn_sample() -> list:
     """NLTK's sample of the Penn Treebank, as annotated."""
-    from tsgkit.errors import TreebankError
-    from tsgkit.treebank import read_trees
-
     try:
         return list(read_trees("nltk:treebank"))
     except TreebankError:
@@ -33,10 +33,16 @@ def penn_sample() -> list:
 def tsgkit(tmp_path):
     """Run ``tsgkit ARGUMENTS`` in an empty folder; returns the finished process."""
 
-    def run(*arguments: str, text: str | bytes = "", code: int | None = 0) -> subprocess.CompletedProcess[str]:
+    def run(
+        *arguments: str, text: str | bytes = "", code: int | None = 0
+    ) -> subprocess.CompletedProcess[str]:
         data = text.encode() if isinstance(text, str) else text
         done = subprocess.run(
-            [sys.executable, "-m", "tsgkit", *map(str, arguments)], input=data, capture_output=True, cwd=tmp_path
+            [sys.executable, "-m", "tsgkit", *map(str, arguments)],
+            input=data,
+            capture_output=True,
+            cwd=tmp_path,
+            check=False,
         )
         result = subprocess.CompletedProcess(
             done.args, done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8")

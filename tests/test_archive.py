@@ -4,6 +4,7 @@ import zipfile
 
 import numpy as np
 import pytest
+
 from tsgkit.archive import ArchiveError, read_archive, write_archive
 
 

@@ -1,6 +1,7 @@
 """What every command promises."""
 
 import pytest
+
 from tsgkit.cli import choice, command, command_names, integer, number
 from tsgkit.errors import UsageError
 
@@ -43,7 +44,13 @@ def test_option_values(check, value, message):
 
 @pytest.mark.parametrize(
     ("error", "code"),
-    [(UsageError("x"), 2), (FileNotFoundError(2, "none", "f"), 2), (PermissionError(13, "no", "f"), 1), (MemoryError(), 1), (KeyboardInterrupt(), 1)],
+    [
+        (UsageError("x"), 2),
+        (FileNotFoundError(2, "none", "f"), 2),
+        (PermissionError(13, "no", "f"), 1),
+        (MemoryError(), 1),
+        (KeyboardInterrupt(), 1),
+    ],
 )
 def test_errors_become_exit_codes(error, code, capsys):
     @command

@@ -5,13 +5,14 @@ import lzma
 import os
 
 import pytest
+
 from tsgkit.files import new_file, open_binary, open_output
 
 
 def test_a_failed_write_keeps_the_old_file(tmp_path):
     path = tmp_path / "out.txt"
     path.write_text("old")
-    with pytest.raises(RuntimeError), open_output(path) as file:
+    with pytest.raises(RuntimeError), open_output(path) as file:  # noqa: PT012 - the write fails midway
         file.write("new")
         raise RuntimeError
     assert path.read_text() == "old"
@@ -25,7 +26,9 @@ def test_packed_output_reads_back_and_is_reproducible(tmp_path):
         with open_binary(tmp_path / name) as file:
             assert file.read().decode("utf-8") == "grün\n" * 1000
     assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
-    assert gzip.decompress((tmp_path / "a.gz").read_bytes()) == lzma.decompress((tmp_path / "c.xz").read_bytes())
+    assert gzip.decompress((tmp_path / "a.gz").read_bytes()) == lzma.decompress(
+        (tmp_path / "c.xz").read_bytes()
+    )
 
 
 def test_compression_is_found_by_content(tmp_path):

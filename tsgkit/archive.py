@@ -50,7 +50,11 @@ class ArchiveError(TsgkitError):
 
 
 def write_archive(
-    path: str | os.PathLike[str], kind: str, version: int, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+    path: str | os.PathLike[str],
+    kind: str,
+    version: int,
+    header: Mapping[str, Any],
+    arrays: Mapping[str, np.ndarray],
 ) -> None:
     """Write arrays and a JSON-able header to `path`, whole or not at all.
 
@@ -62,7 +66,7 @@ def write_archive(
         if array.dtype not in ALLOWED_TYPES or not MEMBER_NAME.fullmatch(f"{name}.npy"):
             raise ValueError(f"{name}: {array.dtype} arrays of that name are not for archives")
     with new_file(path) as file:
-        np.savez_compressed(file, allow_pickle=False, **members)  # type: ignore[arg-type]
+        np.savez_compressed(file, allow_pickle=False, **members)
 
 
 def read_archive(
@@ -90,7 +94,8 @@ def read_archive(
         raise ArchiveError(f"{os.fspath(path)}: a {kind} is needed here, this file holds: {found}")
     if header.get("version") != version:
         raise ArchiveError(
-            f"{os.fspath(path)}: version {header.get('version')} of the {kind} format; this tsgkit reads {version}"
+            f"{os.fspath(path)}: version {header.get('version')} of the {kind} format;"
+            f" this tsgkit reads {version}"
         )
     for name, array in arrays.items():
         if array.dtype not in ALLOWED_TYPES:
@@ -107,7 +112,9 @@ def check_members(members: zipfile.ZipFile, path: str | os.PathLike[str]) -> Non
         if not MEMBER_NAME.fullmatch(entry.filename):
             raise ArchiveError(f"{os.fspath(path)}: unexpected member {entry.filename!r}")
         if entry.file_size > MAX_RATIO * max(entry.compress_size, 1000):
-            raise ArchiveError(f"{os.fspath(path)}: member {entry.filename!r} is packed too tightly to be honest")
+            raise ArchiveError(
+                f"{os.fspath(path)}: member {entry.filename!r} is packed too tightly to be honest"
+            )
 
 
 def require(condition: bool, path: str | os.PathLike[str], problem: str) -> None:
@@ -117,7 +124,11 @@ def require(condition: bool, path: str | os.PathLike[str], problem: str) -> None
 
 
 def take_array(
-    arrays: Mapping[str, np.ndarray], name: str, dtype: str, shape: tuple[int | None, ...], path: str | os.PathLike[str]
+    arrays: Mapping[str, np.ndarray],
+    name: str,
+    dtype: str,
+    shape: tuple[int | None, ...],
+    path: str | os.PathLike[str],
 ) -> np.ndarray:
     """The array `name`, checked to have this type and shape (``None`` stands for any length)."""
     require(name in arrays, path, f"array {name} is missing")

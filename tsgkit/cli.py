@@ -7,12 +7,13 @@ decorator `command`. Results go to stdout, talk goes to stderr. Exit codes: 0 do
 
 import functools
 import importlib
+import math
 import os
 import pkgutil
 import re
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from docopt import DocoptExit, docopt
 
@@ -22,7 +23,11 @@ from tsgkit.errors import TsgkitError, UsageError
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 
-Main = Callable[[Sequence[str] | None], int]
+
+class Main(Protocol):
+    """What `command` makes: without arguments, it takes those of the process."""
+
+    def __call__(self, argv: Sequence[str] | None = None) -> int: ...
 
 
 def command(main: Callable[[list[str]], int | None]) -> Main:
@@ -44,7 +49,9 @@ def command(main: Callable[[list[str]], int | None]) -> Main:
         except OSError as error:
             place = f"{error.filename}: " if error.filename else ""
             wrong_input = isinstance(error, FileNotFoundError | IsADirectoryError | NotADirectoryError)
-            return fail(f"tsgkit: {place}{error.strerror or error}", EXIT_USAGE if wrong_input else EXIT_FAILED)
+            return fail(
+                f"tsgkit: {place}{error.strerror or error}", EXIT_USAGE if wrong_input else EXIT_FAILED
+            )
         except MemoryError:
             return fail("tsgkit: not enough memory for this job", EXIT_FAILED)
         except KeyboardInterrupt:
@@ -87,9 +94,15 @@ def number(
         value = float(arguments[option])
     except ValueError:
         raise UsageError(f"{option}={arguments[option]}: not a number") from None
-    if value != value or (minimum is not None and value < minimum) or (maximum is not None and value > maximum):
+    if (
+        math.isnan(value)
+        or (minimum is not None and value < minimum)
+        or (maximum is not None and value > maximum)
+    ):
         bounds = " and ".join(
-            f"at {word} {bound:g}" for word, bound in (("least", minimum), ("most", maximum)) if bound is not None
+            f"at {word} {bound:g}"
+            for word, bound in (("least", minimum), ("most", maximum))
+            if bound is not None
         )
         raise UsageError(f"{option}={arguments[option]}: must be {bounds or 'a number'}")
     return value

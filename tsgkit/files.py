@@ -25,10 +25,10 @@ DAMAGED_ARCHIVE = (gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError)
 
 @contextlib.contextmanager
 def open_binary(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file, or stdin for ``-``, for reading bytes; gzip and xz are unpacked whatever the file's name."""
+    """Open a file, or stdin for ``-``, for reading bytes; gzip and xz are unpacked whatever the name."""
     with contextlib.ExitStack() as stack:
         raw = sys.stdin.buffer if str(path) == "-" else stack.enter_context(open(path, "rb"))
-        magic = raw.peek(len(XZ_MAGIC))  # type: ignore[attr-defined]
+        magic = raw.peek(len(XZ_MAGIC))  # type: ignore[union-attr]
         if magic.startswith(GZIP_MAGIC):
             yield cast(BinaryIO, stack.enter_context(gzip.open(raw)))
         elif magic.startswith(XZ_MAGIC):
@@ -89,7 +89,9 @@ def open_output(path: str | os.PathLike[str] = "-") -> Iterator[TextIO]:
     What goes to stdout is held back (in memory, then on disk) until the block ends without an error.
     """
     if str(path) == "-":
-        with tempfile.SpooledTemporaryFile(max_size=1 << 20, mode="w+", encoding="utf-8", newline="\n") as spool:
+        with tempfile.SpooledTemporaryFile(
+            max_size=1 << 20, mode="w+", encoding="utf-8", newline="\n"
+        ) as spool:
             yield cast(TextIO, spool)
             spool.seek(0)
             sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
@@ -99,11 +101,11 @@ def open_output(path: str | os.PathLike[str] = "-") -> Iterator[TextIO]:
         packed: IO[bytes] = file
         if str(path).endswith(".gz"):
             # No name and no time inside: the same trees give the same bytes.
-            packed = stack.enter_context(gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0))
+            zipped = stack.enter_context(gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0))
+            packed = cast(IO[bytes], zipped)
         elif str(path).endswith(".xz"):
             packed = stack.enter_context(lzma.open(file, "wb"))
         writer = io.TextIOWrapper(packed, encoding="utf-8", newline="\n")
         yield writer
         writer.flush()
         writer.detach()
-

@@ -2,17 +2,19 @@
 
 import sys
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import Any
 
 from tqdm import tqdm
 
-Item = TypeVar("Item")
 
-
-def progress(items: Iterable[Item], description: str, unit: str, *, total: int | None = None, quiet: bool = False):  # type: ignore[no-untyped-def]
+def progress(
+    items: Iterable[Any], description: str, unit: str, *, total: int | None = None, quiet: bool = False
+) -> Any:
     """Iterate over `items` behind a bar that shows only on a terminal and never when `quiet`.
 
     Returns the ``tqdm`` object, so that a caller may set a postfix.
     """
     hidden = quiet or not sys.stderr.isatty()
-    return tqdm(items, desc=description, unit=f" {unit}", total=total, disable=hidden, leave=False, dynamic_ncols=True)
+    return tqdm(
+        items, desc=description, unit=f" {unit}", total=total, disable=hidden, leave=False, dynamic_ncols=True
+    )

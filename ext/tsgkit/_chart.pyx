@@ -15,7 +15,7 @@ everywhere and keeps the values of long spans within range.
 
 import numpy as np
 
-from libc.math cimport INFINITY, fabs, isfinite, log
+from libc.math cimport INFINITY, exp, fabs, isfinite, log
 
 cdef weight_t SMALLEST = 1e-250   # root values outside of this range are computed again with other factors
 cdef weight_t LARGEST = 1e250
@@ -186,7 +186,7 @@ cdef class Chart:
             largest = 0.0
             for entry in range(self.lexical_start[position], self.lexical_start[position + 1]):
                 largest = max(largest, weight[entry])
-            factor = np.exp(growth) / largest if largest > 0.0 else 1.0
+            factor = exp(growth) / largest if largest > 0.0 else 1.0
             for entry in range(self.lexical_start[position], self.lexical_start[position + 1]):
                 self.lexical_weight[entry] = weight[entry] * factor
             self.scale_prefix[position + 1] = self.scale_prefix[position] + log(factor)

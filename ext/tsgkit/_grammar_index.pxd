@@ -41,6 +41,7 @@ cdef struct GrammarTable:
     const index_t* up_start               # per child symbol, and one more
     const symbol_t* up_parent
     const weight_t* up_weight
+    const symbol_t* up_is_bridge
     const index_t* down_start             # per parent symbol, and one more
     const symbol_t* down_child
     const weight_t* down_weight

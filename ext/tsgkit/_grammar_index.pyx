@@ -94,10 +94,11 @@ cdef class GrammarIndex:
     def index_single(self, rules, weights, is_bridge):
         table = &self.table
         parent, child = rules.T
-        order = np.lexsort((parent, child))
+        order = np.lexsort((is_bridge, parent, child))
         table.up_start = self.indices(starts_of(child[order], self.n_symbols))
         table.up_parent = self.symbols(parent[order])
         table.up_weight = self.weights(weights[order])
+        table.up_is_bridge = self.symbols(is_bridge[order])
         order = np.lexsort((is_bridge, child, parent))
         table.down_start = self.indices(starts_of(parent[order], self.n_symbols))
         table.down_child = self.symbols(child[order])

@@ -382,7 +382,7 @@ private:
             const void* newline = std::memchr(position, '\n', static_cast<size_t>(end - position));
             const char* stop = newline ? static_cast<const char*>(newline) : end;
             if (stop - position >= std::numeric_limits<int32_t>::max())
-                throw std::length_error("a line of two gigabytes or more");
+                throw std::overflow_error("a line of two gigabytes or more cannot be scored");
             line = std::string_view(position, static_cast<size_t>(stop - position));
             position = newline ? stop + 1 : end;
             return true;
@@ -571,15 +571,15 @@ private:
     // not deleted, the deleted one comes back. The place is that of the test mark *before* its own return:
     // a mark that came back is compared with the remaining gold marks at its old place.
     void repair_quotes() {
+        const auto stands_before = [](const Quote& quote, int32_t place) { return quote.index < place; };
         for (size_t test_index = 0; test_index < test_.quotes.size(); ++test_index) {
             const int32_t place = test_.quotes[test_index].index;
-            for (size_t gold_index = 0; gold_index < gold_.quotes.size(); ++gold_index) {
-                const Quote& gold = gold_.quotes[gold_index];
-                const Quote& test = test_.quotes[test_index];
-                if (gold.index != place || gold.word.tag == test.word.tag) continue;
-                const bool gold_deleted = labels_[gold.word.tag].deletes_word;
-                const bool test_deleted = labels_[test.word.tag].deletes_word;
-                if (gold_deleted && !test_deleted) restore_quote(gold_, gold_index);
+            // Returning marks move all those after them, so the places stay in order.
+            auto gold = std::lower_bound(gold_.quotes.begin(), gold_.quotes.end(), place, stands_before);
+            for (; gold != gold_.quotes.end() && gold->index == place; ++gold) {
+                const bool gold_deleted = labels_[gold->word.tag].deletes_word;
+                const bool test_deleted = labels_[test_.quotes[test_index].word.tag].deletes_word;
+                if (gold_deleted && !test_deleted) restore_quote(gold_, gold - gold_.quotes.begin());
                 if (test_deleted && !gold_deleted) restore_quote(test_, test_index);
             }
         }
@@ -597,14 +597,15 @@ private:
         for (size_t index = quote_index; index < tree.quotes.size(); ++index) ++tree.quotes[index].index;
     }
 
+    // What was compared is also what the strict count charges: quotation marks may have come back.
     void compare(Row& row) {
         keep_sorted(gold_, kept_gold_);
         keep_sorted(test_, kept_test_);
-        row.gold = static_cast<int32_t>(kept_gold_.size());
-        row.test = static_cast<int32_t>(kept_test_.size());
+        row.gold = row.all_gold = static_cast<int32_t>(kept_gold_.size());
+        row.test = row.all_test = static_cast<int32_t>(kept_test_.size());
         row.matched = match_brackets();
         row.crossing = crossing_counter_.count(kept_gold_, kept_test_);
-        row.words = gold_.n_words();
+        row.words = row.all_words = gold_.n_words();
         for (size_t index = 0; index < gold_.words.size(); ++index)
             row.tags += labels_.match(gold_.words[index].tag, test_.words[index].tag);
     }
@@ -745,8 +746,8 @@ inline void append_count(std::string& text, size_t n_blanks, int32_t value, size
     append_integer(text, value, width);
 }
 
-// part / whole in percent, two decimals in six columns, as C's %6.2f prints the double 100.0 * part / whole. In
-// integers, because printf is slow and its decimal point depends on the locale. How the double was rounded
+// part / whole in percent, two decimals in six columns, as C's %6.2f prints the double 100.0 * part / whole.
+// In integers, because printf is slow and its decimal point depends on the locale. How the double was rounded
 // matters only where the true value lies halfway between two numbers of two decimals.
 inline void append_percent(std::string& text, int64_t part, int64_t whole) {
     int64_t hundredths = 0;

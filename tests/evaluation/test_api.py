@@ -84,7 +84,7 @@ def test_an_evaluation_can_be_pickled():
 
 
 def test_percentages_are_rounded_as_by_printf():
-    """What is printed is the decimal value of a double, so 1 of 32 (3.125) goes down and 3 of 32 (9.375) up."""
+    """The decimal value of a double is printed: 1 of 32 (3.125) goes down, 3 of 32 (9.375) goes up."""
     pairs = [(part, whole) for whole in (*range(1, 200), 800, 1000, 1600, 2000) for part in range(whole + 1)]
     rows = b"".join(struct.pack("=11i", 1, 0, part, whole, whole, 0, 0, 0, 0, 0, 0) for part, whole in pairs)
     for (part, whole), line in zip(pairs, format_table(rows).splitlines(), strict=True):

@@ -117,6 +117,8 @@ def test_sums_are_the_sums_of_the_rows(pairs):
     assert evaluation.strict.gold == rows["all_gold"].sum()
     assert evaluation.strict.test == rows["all_test"].sum()
     assert evaluation.strict.matched == evaluation.all.matched
+    if evaluation.all.valid == len(pairs):
+        assert evaluation.strict.f1 == evaluation.f1
     by_label = evaluation.by_label()
     assert sum(score.gold for score in by_label) == evaluation.all.gold
     assert sum(score.matched_gold for score in by_label) == evaluation.all.matched

@@ -139,4 +139,4 @@ def score_line(gold_line: bytes, test_line: bytes, parameters: Parameters) -> tu
     gold_kept, test_kept = kept(gold, parameters), kept(test, parameters)
     counts = (n_matched(gold_kept, test_kept, parameters), len(gold_kept), len(test_kept))
     row = (gold.length, int(n_errors > 0), *counts, n_crossing(gold_kept, test_kept), len(gold.words), tags)
-    return (*row, *charged), n_errors
+    return (*row, len(gold_kept), len(test_kept), len(gold.words)), n_errors

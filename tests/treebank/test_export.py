@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from strategies import trees
+
 from tsgkit.errors import TreebankError
 from tsgkit.treebank.brackets import format_tree
 from tsgkit.treebank.export import format_export, read_export
@@ -40,7 +41,9 @@ def read(text, **options):
 
 def test_version_3():
     (tree,) = read(VERSION_3)
-    assert format_tree(tree) == "(VROOT (S (VMFIN Mögen) (NP-SB (NN Puristen)) (VP-OC (VVINF ringen))) ($. .))"
+    assert (
+        format_tree(tree) == "(VROOT (S (VMFIN Mögen) (NP-SB (NN Puristen)) (VP-OC (VVINF ringen))) ($. .))"
+    )
 
 
 def test_version_4_has_lemmas():
@@ -50,7 +53,9 @@ def test_version_4_has_lemmas():
 
 
 def test_discontinuous_trees_are_named():
-    with pytest.raises(TreebankError, match=r"t.export:1:1: sentence 7: discontinuous tree: phrase #500 \(VP-OC\)"):
+    with pytest.raises(
+        TreebankError, match=r"t.export:1:1: sentence 7: discontinuous tree: phrase #500 \(VP-OC\)"
+    ):
         read(DISCONTINUOUS)
     skipped = []
     assert len(read(DISCONTINUOUS + VERSION_3.split("\n", 4)[4], skipped=skipped)) == 1
@@ -64,7 +69,10 @@ def test_discontinuous_trees_are_named():
         (["#BOS 1", "a\tN\t--"], "at least 5 columns"),
         (["#BOS 1", "a\tN\t--\t--\tx"], "must be a number"),
         (["#BOS 1", "a\tN\t--\t--\t500", "#EOS 1"], "names a parent that is not there: 500"),
-        (["#BOS 1", "a\tN\t--\t--\t500", "#500\tX\t--\t--\t501", "#501\tX\t--\t--\t500", "#EOS 1"], "its own ancestor"),
+        (
+            ["#BOS 1", "a\tN\t--\t--\t500", "#500\tX\t--\t--\t501", "#501\tX\t--\t--\t500", "#EOS 1"],
+            "its own ancestor",
+        ),
         (["#BOS 1", "a\tN\t--\t--\t0", "#500\tX\t--\t--\t0", "#EOS 1"], "empty node: phrase #500"),
         (["#BOS 1", "#EOS 1"], "it has no words"),
         (["#BOS 1", "a\tN\t--\t--\t0", "#EOS 2"], "does not end sentence 1"),

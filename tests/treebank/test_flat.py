@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nltk.tree import Tree
 from strategies import trees
+
 from tsgkit.archive import ArchiveError, write_archive
 from tsgkit.treebank import FlatCorpus
 from tsgkit.treebank.trees import same_tree

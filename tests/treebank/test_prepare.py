@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from nltk.tree import Tree
+
 from tsgkit.treebank import Binarization, Cleaning, FlatCorpus, UnknownWords, load, prepare, read_trees
 from tsgkit.treebank.brackets import format_tree
 from tsgkit.treebank.prepare import Preparation, preparation_of, split_trees, tree_height
@@ -79,17 +80,29 @@ TEXT = "( (S (NP-SBJ-1 (DT The) (JJ old) (NN cat)) (VP (VBD ran) (NP (-NONE- *-1
 
 
 def test_defaults_clean(tsgkit):
-    assert tsgkit("prepare", "-", text=TEXT).stdout == "(TOP (S (NP (DT The) (JJ old) (NN cat)) (VP (VBD ran)) (. .)))\n"
+    assert (
+        tsgkit("prepare", "-", text=TEXT).stdout
+        == "(TOP (S (NP (DT The) (JJ old) (NN cat)) (VP (VBD ran)) (. .)))\n"
+    )
 
 
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
         (["--keep-functions"], "(TOP (S (NP-SBJ-1 (DT The) (JJ old) (NN cat)) (VP (VBD ran)) (. .)))"),
-        (["--keep-empty", "--root=none"], "( (S (NP (DT The) (JJ old) (NN cat)) (VP (VBD ran) (NP (-NONE- *-1))) (. .)))"),
+        (
+            ["--keep-empty", "--root=none"],
+            "( (S (NP (DT The) (JJ old) (NN cat)) (VP (VBD ran) (NP (-NONE- *-1))) (. .)))",
+        ),
         (["--empty-tags=-NONE-,."], "(TOP (S (NP (DT The) (JJ old) (NN cat)) (VP (VBD ran))))"),
-        (["--binarize=right", "--horizontal=0"], "(TOP (S (NP (DT The) (@NP (JJ old) (NN cat))) (@S (VP (VBD ran)) (. .))))"),
-        (["--unknown=one", "--threshold=1"], "(TOP (S (NP (DT UNK) (JJ UNK) (NN UNK)) (VP (VBD UNK)) (. UNK)))"),
+        (
+            ["--binarize=right", "--horizontal=0"],
+            "(TOP (S (NP (DT The) (@NP (JJ old) (NN cat))) (@S (VP (VBD ran)) (. .))))",
+        ),
+        (
+            ["--unknown=one", "--threshold=1"],
+            "(TOP (S (NP (DT UNK) (JJ UNK) (NN UNK)) (VP (VBD UNK)) (. UNK)))",
+        ),
         (["--root=ROOT"], "(ROOT (S (NP (DT The) (JJ old) (NN cat)) (VP (VBD ran)) (. .)))"),
     ],
 )
@@ -107,13 +120,22 @@ def test_debinarize(tsgkit):
 
 def test_pretty_export_and_packed_output_read_back(tsgkit, tmp_path):
     clean = tsgkit("prepare", "sampler:dev").stdout
-    for write, name in (("pretty", "a.mrg"), ("export", "a.export"), ("line", "a.mrg.gz"), ("line", "a.mrg.xz")):
+    for write, name in (
+        ("pretty", "a.mrg"),
+        ("export", "a.export"),
+        ("line", "a.mrg.gz"),
+        ("line", "a.mrg.xz"),
+    ):
         tsgkit("prepare", "sampler:dev", f"--write={write}", "-o", name)
         assert tsgkit("prepare", name).stdout == clean
     (tmp_path / "folder" / "deeper").mkdir(parents=True)
     (tmp_path / "folder" / "b.mrg").write_bytes(gzip.compress(TEXT.encode()))
     (tmp_path / "folder" / "deeper" / "a.mrg").write_text(TEXT)
-    assert tsgkit("prepare", "folder").stdout == tsgkit("prepare", "folder/**/*.mrg").stdout == tsgkit("prepare", "-", text=TEXT).stdout * 2
+    assert (
+        tsgkit("prepare", "folder").stdout
+        == tsgkit("prepare", "folder/**/*.mrg").stdout
+        == tsgkit("prepare", "-", text=TEXT).stdout * 2
+    )
 
 
 @pytest.mark.parametrize(
@@ -142,7 +164,10 @@ def test_mistakes(tsgkit, arguments, text, message):
 def test_bad_bytes_have_their_place(tsgkit, tmp_path):
     result = tsgkit("prepare", "-", text=TEXT.encode() + "(N Gr\u00fcn\xff)".encode("latin-1"), code=2)
     assert "-:2:6: not valid utf-8: byte 0xfc" in result.stderr
-    assert tsgkit("prepare", "--encoding=latin-1", "-", text="(N Gr\u00fcn)".encode("latin-1")).stdout == "(TOP (N Grün))\n"
+    assert (
+        tsgkit("prepare", "--encoding=latin-1", "-", text="(N Gr\u00fcn)".encode("latin-1")).stdout
+        == "(TOP (N Grün))\n"
+    )
     (tmp_path / "cut.gz").write_bytes(gzip.compress(TEXT.encode() * 100)[:60])
     assert "damaged or cut short" in tsgkit("prepare", "cut.gz", code=2).stderr
 
@@ -184,14 +209,18 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
     peaks = []
     for repeats in (5_000, 40_000):
         (tmp_path / "in.mrg").write_text(TEXT * repeats)
-        done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
+        )
         peaks.append(int(done.stdout))
     assert peaks[1] < peaks[0] + 8000  # kilobytes; the trees themselves would be a hundred thousand
 
 
 def test_a_very_deep_tree_from_the_command_line(tsgkit, tmp_path):
     depth = 100_000
-    (tmp_path / "deep.mrg").write_text("".join(f"(A{level % 2} (B b) (C c) " for level in range(depth)) + "(D d)" + ")" * depth)
+    (tmp_path / "deep.mrg").write_text(
+        "".join(f"(A{level % 2} (B b) (C c) " for level in range(depth)) + "(D d)" + ")" * depth
+    )
     tsgkit("prepare", "deep.mrg", "--binarize=right", "--horizontal=1", "-o", "bin.mrg")
     tsgkit("prepare", "bin.mrg", "--binarize=right", "--horizontal=1", "--debinarize", "-o", "back.mrg")
     expected = "(TOP " + (tmp_path / "deep.mrg").read_text() + ")\n"

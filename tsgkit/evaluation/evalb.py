@@ -213,11 +213,11 @@ def score(
     quiet: bool = True,
 ) -> Evaluation:
     """Score the contents of two files; the names are for messages."""
+    scorer = Scorer(gold, test, parameters, stop_on_errors)
     try:
-        scorer = Scorer(gold, test, parameters, stop_on_errors)
         run(scorer, quiet)
     except OverflowError as error:
-        raise TreebankError(f"a number in the parameters is out of range ({error})") from None
+        raise TreebankError(str(error), f"{gold_name} or {test_name}") from None
     all_totals, cutoff_totals = scorer.totals
     return Evaluation(
         gold_name=gold_name,

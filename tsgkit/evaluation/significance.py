@@ -84,9 +84,11 @@ def paired_bootstrap(
     bit_generator = np.random.PCG64(seed)
     differences = np.zeros(n_resamples)
     if len(first):
-        chunks = range(0, n_resamples, CHUNK)
-        for start in progress(chunks, "Bootstrap", f"x {CHUNK} resamples", quiet=quiet):
-            resample_differences(bit_generator, *pair, differences[start : start + CHUNK])
+        with progress((), "Bootstrap", "resamples", total=n_resamples, quiet=quiet) as bar:
+            for start in range(0, n_resamples, CHUNK):
+                chunk = differences[start : start + CHUNK]
+                resample_differences(bit_generator, *pair, chunk)
+                bar.update(len(chunk))
     # Equal up to rounding counts as equal: without this the smallest p-values would depend on the last bit.
     as_extreme = np.abs(differences - difference) >= abs(difference) - 1e-9
     low, high = np.quantile(differences, [0.025, 0.975])

@@ -24,6 +24,7 @@ INTERMEDIATE, ANNOTATION, SIBLING = "@", "^", "|"
 STRUCTURAL = re.compile(r"[\\@^|]")
 ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 BEFORE_ANNOTATION = re.compile(r"(?:[^\\^]|\\.)*\\?", re.DOTALL)
+BEFORE_MARKOVISATION = re.compile(r"(?:[^\\^|]|\\.)*\\?", re.DOTALL)
 # More siblings than this are not spelt out in a symbol but digested, or the symbols of a node with
 # very many children would grow with the square of their number.
 MAX_LISTED = 50
@@ -201,6 +202,18 @@ def undo_label(label: str) -> str | None:
         return None
     plain = BEFORE_ANNOTATION.match(label)
     return ESCAPED.sub(r"\1", plain.group()) if plain else ""
+
+
+def coarse_label(label: str) -> str:
+    r"""A symbol without the ancestors and siblings that it remembers.
+
+    Examples
+    --------
+    >>> coarse_label("NP^S"), coarse_label("@NP^S|JJ"), coarse_label("ADVP\\|PRT")
+    ('NP', '@NP', 'ADVP\\|PRT')
+    """
+    plain = BEFORE_MARKOVISATION.match(label)
+    return plain.group() if plain else ""
 
 
 class _Spliced(Tree):

@@ -140,7 +140,8 @@ class BracketReader:
         """What is wrong with the tree that is still open."""
         missing = len(self.open_nodes)
         return TreebankError(
-            f"unbalanced brackets: the tree that begins here lacks {missing} closing bracket{'s'[: missing > 1]}",
+            "unbalanced brackets: the tree that begins here lacks"
+            f" {missing} closing bracket{'s'[: missing > 1]}",
             self.name,
             *self.start,
         )
@@ -190,7 +191,7 @@ def read_brackets(
     >>> list(read_brackets(["(S (NP I)"], "my.mrg"))
     Traceback (most recent call last):
         ...
-    tsgkit.errors.TreebankError: my.mrg:1:1: unbalanced brackets: the tree that begins here lacks 1 closing bracket
+    tsgkit.errors.TreebankError: my.mrg:1:1: unbalanced brackets: the tree that begins here lacks 1 ...
     """
     reader = BracketReader(name, unescape=unescape, nfc=nfc)
     if skipped is None:
@@ -221,7 +222,9 @@ def read_brackets(
 def checked_symbol(symbol: str, what: str) -> str:
     """`symbol` as it can stand in a bracketed tree."""
     if not symbol or re.search(BLANK, symbol):
-        raise TreebankError(f"{what} {symbol!r} cannot be written in brackets: it is empty or contains a blank")
+        raise TreebankError(
+            f"{what} {symbol!r} cannot be written in brackets: it is empty or contains a blank"
+        )
     return escape_symbol(symbol)
 
 

@@ -90,7 +90,9 @@ def collapse_repeats(tree: Tree) -> Tree:
 
 
 def collapse_unaries(tree: Tree) -> Tree:
-    r"""Make one node of a chain of phrases with one child each, with a joined label; `expand_unaries` undoes it.
+    r"""Make one node, with a joined label, of a chain of phrases with one child each.
+
+    `expand_unaries` undoes it.
 
     Words keep their tags as nodes, and the root of the tree stays. A ``+`` or a backslash that is in a
     label already gets a backslash in front.
@@ -106,7 +108,7 @@ def collapse_unaries(tree: Tree) -> Tree:
             return Tree(node.label(), children)
         label = re.sub(r"([\\+])", r"\\\1", node.label())
         only = children[0]
-        if len(children) == 1 and node is not tree and not is_preterminal(only):
+        if len(children) == 1 and node is not tree and isinstance(only, Tree) and not is_preterminal(only):
             return Tree(f"{label}{CHAIN}{only.label()}", list(only))
         return Tree(label, children)
 
@@ -144,7 +146,7 @@ def chain_parts(label: str) -> list[str]:
 
 
 def add_root(tree: Tree, label: str = "TOP") -> Tree:
-    """Put a root labelled `label` on top, once: the treebank's own outer bracket or root label gives way to it.
+    """Put a root labelled `label` on top, once: the treebank's own outer bracket or root gives way to it.
 
     Examples
     --------
@@ -178,7 +180,7 @@ class Cleaning:
 
     Examples
     --------
-    >>> tree = Tree.fromstring("( (S (NP-SBJ (-NONE- *)) (VP (VB Run) (. .))) )", remove_empty_top_bracketing=True)
+    >>> tree = Tree.fromstring("(S (NP-SBJ (-NONE- *)) (VP (VB Run) (. .)))")
     >>> print(Cleaning().apply(tree))
     (TOP (S (VP (VB Run) (. .))))
     """
@@ -216,4 +218,3 @@ class Cleaning:
     def from_dict(cls, values: dict[str, Any]) -> "Cleaning":
         """The inverse of `to_dict`."""
         return cls(**{**values, "empty_tags": tuple(values["empty_tags"])})
-

@@ -53,7 +53,10 @@ class ExportReader:
         elif line.startswith("#EOS"):
             sentence, self.sentence = self.sentence, None
             if line.split()[1:] != [sentence.number]:
-                raise self.error(f"#EOS does not end sentence {sentence.number}, which began at line {sentence.line_number}")
+                raise self.error(
+                    f"#EOS does not end sentence {sentence.number},"
+                    f" which began at line {sentence.line_number}"
+                )
             return build(sentence, self)
         elif line and not line.startswith("%%"):
             self.add_row(line, self.sentence)
@@ -76,7 +79,11 @@ class ExportReader:
 
     def add_row(self, line: str, sentence: Sentence) -> None:
         # Columns are separated by tabs, or by blanks in old files; neither occurs inside one.
-        columns = [column.strip() for column in line.split("\t") if column.strip()] if "\t" in line else line.split()
+        columns = (
+            [column.strip() for column in line.split("\t") if column.strip()]
+            if "\t" in line
+            else line.split()
+        )
         n_columns = 5 + self.has_lemmas
         if len(columns) < n_columns:
             raise self.error(f"a row has at least {n_columns} columns, this one {len(columns)}")
@@ -120,20 +127,24 @@ def build(sentence: Sentence, reader: ExportReader) -> Tree:
         visited = set()
         while True:
             if number not in nodes:
-                raise wrong(f"word {position + 1} ({word}) or a phrase above it names a parent that is not there: {number}")
+                raise wrong(
+                    f"word {position + 1} ({word}) or a phrase above it names a parent"
+                    f" that is not there: {number}"
+                )
             if number in visited:
                 raise wrong(f"phrase #{number} is its own ancestor")
             visited.add(number)
             is_new = number not in last_word
             if not is_new and last_word[number] < position - 1:
                 raise wrong(
-                    f"discontinuous tree: phrase #{number} ({nodes[number].label()}) covers word {position + 1} ({word})"
-                    f" but not the word before it; only continuous trees can be read"
+                    f"discontinuous tree: phrase #{number} ({nodes[number].label()}) covers"
+                    f" word {position + 1} ({word}) but not the word before it;"
+                    " only continuous trees can be read"
                 )
             last_word[number] = position
             if child is not None:
                 nodes[number].append(child)
-            child = nodes[number] if is_new else None  # type: ignore[assignment]
+            child = nodes[number] if is_new else None
             if number == ROOT_NUMBER:
                 break
             number = parents[number]
@@ -179,10 +190,10 @@ def read_export(
         if tree is not None:
             yield tree
     if reader.sentence is not None:
-        error = reader.error(f"the file ends inside sentence {reader.sentence.number}: #EOS is missing")
+        unfinished = reader.error(f"the file ends inside sentence {reader.sentence.number}: #EOS is missing")
         if skipped is None:
-            raise error
-        skipped.append(error)
+            raise unfinished
+        skipped.append(unfinished)
 
 
 def format_export(tree: Tree, number: int) -> str:
@@ -202,7 +213,9 @@ def format_export(tree: Tree, number: int) -> str:
             word_rows.append(f"{column(node[0])}\t{column(node.label())}\t{NO_EDGE}\t{NO_EDGE}\t{parent}")
         elif id(node) in numbers:
             category, edge = split_function(node.label())
-            phrase_rows.append(f"#{numbers[id(node)]}\t{column(category)}\t{NO_EDGE}\t{column(edge)}\t{parent}")
+            phrase_rows.append(
+                f"#{numbers[id(node)]}\t{column(category)}\t{NO_EDGE}\t{column(edge)}\t{parent}"
+            )
     rows = [f"#BOS {number}", *word_rows, *reversed(phrase_rows), f"#EOS {number}"]
     return "\n".join(rows)
 

@@ -153,7 +153,7 @@ class FlatCorpus:
             require(is_table, path, f"{name} is not a list of names")
         require(isinstance(header.get("settings"), dict), path, "the settings are missing")
         n_nodes = len(arrays.get("label", ()))
-        taken = {
+        taken: dict[str, Any] = {
             name: take_array(arrays, name, "int32", (n_nodes + extra if extra is not None else None,), path)
             for name, extra in ARRAYS.items()
         }
@@ -166,7 +166,11 @@ class FlatCorpus:
     def what_is_wrong(self) -> str:
         """Why these arrays are not trees; ``''`` if they are. Compiled code relies on it."""
         n_nodes = self.n_nodes
-        for name, table, lowest in (("label", self.labels, 0), ("word", self.words, -1), ("form", self.forms, -1)):
+        for name, table, lowest in (
+            ("label", self.labels, 0),
+            ("word", self.words, -1),
+            ("form", self.forms, -1),
+        ):
             values = getattr(self, name)
             if n_nodes and (values.min() < lowest or values.max() >= len(table)):
                 return f"{name} points outside of its table"

@@ -4,6 +4,7 @@
 turns a parser's output into trees over the input words again.
 """
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -134,7 +135,9 @@ def close_vocabulary(corpus: FlatCorpus, lexicon: Lexicon) -> None:
     is_first = np.diff(tree_of_token, prepend=0) > 0
     word_ids: dict[str, int] = {}
     known: dict[tuple[int, bool], int] = {}
-    for node, form, first in zip(tokens.tolist(), corpus.form[tokens].tolist(), is_first.tolist(), strict=True):
+    for node, form, first in zip(
+        tokens.tolist(), corpus.form[tokens].tolist(), is_first.tolist(), strict=True
+    ):
         key = (form, first)
         if key not in known:
             word = lexicon.lookup(corpus.forms[form], 0 if first else 1)
@@ -160,7 +163,7 @@ def split_trees(trees: Sequence[Tree], shares: Sequence[float], seed: int | None
     """
     order = np.arange(len(trees)) if seed is None else np.random.default_rng(seed).permutation(len(trees))
     bounds = np.round(np.cumsum([0.0, *shares]) / sum(shares) * len(trees)).astype(int)
-    parts = [order[start:end] for start, end in zip(bounds[:-1], bounds[1:], strict=True)]
+    parts = [order[start:end] for start, end in itertools.pairwise(bounds)]
     return [[trees[index] for index in (part if seed is None else np.sort(part))] for part in parts]
 
 

@@ -5,10 +5,11 @@ word. Transformations build new trees bottom-up with `rebuild` and never change 
 """
 
 from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 from nltk.tree import Tree
 
-Child = Tree | str
+Child: TypeAlias = Tree | str
 
 
 def is_preterminal(tree: Tree) -> bool:

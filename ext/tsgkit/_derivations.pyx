@@ -1,0 +1,384 @@
+"""Derivations out of a chart: the best one, the k best, and exact samples.
+
+No back pointers are kept: at every node the ways to make its value are computed again, which costs little
+because only the nodes of the wanted derivations are visited. The k best follow Huang & Chiang (2005),
+algorithm 3: a node's next best derivation is looked for only when somebody asks for it.
+
+A derivation is an array of rows ``(symbol, start, end, kind)`` in the order of a walk from the root down,
+left to right; `KINDS` names the kinds.
+"""
+
+import numpy as np
+
+from libc.math cimport log
+from libcpp.algorithm cimport pop_heap, push_heap
+from libcpp.deque cimport deque
+from libcpp.unordered_map cimport unordered_map
+from libcpp.vector cimport vector
+
+from tsgkit._chart cimport Chart
+from tsgkit._grammar_index cimport GrammarTable
+from tsgkit._random cimport bitgen_of, bitgen_t, uniform
+from tsgkit._types cimport index_t, position_t, symbol_t, weight_t
+
+KINDS = ("lexical", "unary", "binary", "bridge")
+
+cdef enum Kind:
+    LEXICAL = 0
+    UNARY = 1
+    BINARY = 2
+    BRIDGE = 3
+
+
+cdef struct Choice:
+    # One way to make a node: the rule's kind and weight, and its children.
+    int kind
+    symbol_t left         # the only child of a unary rule or bridge
+    symbol_t right
+    position_t split
+    weight_t weight       # of the rule
+    weight_t value        # with the values of the children
+
+
+cdef struct Node:
+    symbol_t symbol
+    position_t start
+    position_t end
+
+
+cdef struct Visited:
+    Node node
+    int kind
+
+
+# ---- the ways to make a node -----------------------------------------------------------------------------
+
+cdef void list_choices(Chart chart, Node node, vector[Choice]* choices) noexcept nogil:
+    """All ways to make a node that have a value, in a fixed order."""
+    cdef const GrammarTable* grammar = &chart.grammar.table
+    cdef Choice choice
+    cdef index_t rule, edge, left_slot, right_slot
+    cdef position_t split, low, high
+    choices.clear()
+    if node.end == node.start + 1:
+        choice.kind, choice.left, choice.right, choice.split = LEXICAL, -1, -1, -1
+        choice.weight = choice.value = chart.lexical_of(node.start, node.symbol)
+        if choice.value > 0.0:
+            choices.push_back(choice)
+    choice.kind = BINARY
+    for rule in range(grammar.parent_start[node.symbol], grammar.parent_start[node.symbol + 1]):
+        left_slot = chart.left_slot[<index_t>node.start * grammar.n_symbols + grammar.parent_left[rule]]
+        right_slot = chart.right_slot[<index_t>node.end * grammar.n_symbols + grammar.parent_right[rule]]
+        if left_slot < 0 or right_slot < 0:
+            continue
+        low = max(node.start + 1, max(chart.left_low[left_slot], chart.right_low[right_slot]))
+        high = min(node.end - 1, min(chart.left_high[left_slot], chart.right_high[right_slot]))
+        choice.left, choice.right = grammar.parent_left[rule], grammar.parent_right[rule]
+        choice.weight = grammar.parent_weight[rule]
+        for split in range(low, high + 1):
+            choice.split = split
+            choice.value = choice.weight * chart.left_inside[left_slot * chart.stride + split] * (
+                chart.right_inside[right_slot * chart.stride + split])
+            if choice.value > 0.0:
+                choices.push_back(choice)
+    choice.right = choice.split = -1
+    for edge in range(grammar.down_start[node.symbol], grammar.down_start[node.symbol + 1]):
+        choice.kind = BRIDGE if grammar.down_is_bridge[edge] else UNARY
+        choice.left, choice.weight = grammar.down_child[edge], grammar.down_weight[edge]
+        choice.value = choice.weight * chart.inside_of(node.start, node.end, choice.left)
+        if choice.value > 0.0:
+            choices.push_back(choice)
+
+
+cdef index_t best_choice(const vector[Choice]* choices) noexcept nogil:
+    cdef index_t best = 0, position
+    for position in range(1, <index_t>choices.size()):
+        if choices[0][position].value > choices[0][best].value:
+            best = position
+    return best
+
+
+cdef index_t drawn_choice(const vector[Choice]* choices, bitgen_t* generator) noexcept nogil:
+    cdef weight_t total = 0.0, target
+    cdef index_t position
+    for position in range(<index_t>choices.size()):
+        total += choices[0][position].value
+    target = uniform(generator) * total
+    for position in range(<index_t>choices.size() - 1):
+        target -= choices[0][position].value
+        if target < 0.0:
+            return position
+    return choices.size() - 1
+
+
+cdef Node node_of(symbol_t symbol, position_t start, position_t end) noexcept nogil:
+    cdef Node node
+    node.symbol, node.start, node.end = symbol, start, end
+    return node
+
+
+cdef double walk(Chart chart, bitgen_t* generator, vector[Visited]* visited) noexcept nogil:
+    """Go down from the root, at every node the best way or, with a generator, a drawn one.
+
+    Returns the log of the product of the rules' weights, scaled as the chart's values are.
+    """
+    cdef vector[Node] waiting
+    cdef vector[Choice] choices
+    cdef Choice choice
+    cdef Visited visit
+    cdef double log_weight = 0.0
+    visited.clear()
+    waiting.push_back(node_of(chart.grammar.table.root, 0, chart.n_words))
+    while not waiting.empty():
+        visit.node = waiting.back()
+        waiting.pop_back()
+        list_choices(chart, visit.node, &choices)
+        choice = choices[drawn_choice(&choices, generator) if generator != NULL else best_choice(&choices)]
+        visit.kind = choice.kind
+        visited.push_back(visit)
+        log_weight += log(choice.weight)
+        if choice.kind == BINARY:
+            waiting.push_back(node_of(choice.right, choice.split, visit.node.end))
+            waiting.push_back(node_of(choice.left, visit.node.start, choice.split))
+        elif choice.kind != LEXICAL:
+            waiting.push_back(node_of(choice.left, visit.node.start, visit.node.end))
+    return log_weight
+
+
+cdef object rows_of(Chart chart, const vector[Visited]* visited):
+    rows = np.empty((visited.size(), 4), dtype=np.int32)
+    cdef symbol_t[:, ::1] view = rows
+    cdef index_t row
+    for row in range(<index_t>visited.size()):
+        view[row, 0] = chart.grammar.table.symbol_of[visited[0][row].node.symbol]
+        view[row, 1] = visited[0][row].node.start
+        view[row, 2] = visited[0][row].node.end
+        view[row, 3] = visited[0][row].kind
+    return rows
+
+
+cdef int require_derivation(Chart chart, bint viterbi) except -1:
+    if chart.total <= 0.0 or chart.is_over_budget:
+        raise ValueError("the chart holds no derivation")
+    if viterbi != chart.is_viterbi:
+        raise ValueError("the chart has Viterbi values" if chart.is_viterbi else "the chart has no Viterbi values")
+    return 0
+
+
+def best_derivation(Chart chart):
+    """The most probable derivation of a chart with Viterbi values.
+
+    Returns
+    -------
+    rows : ndarray of int32, four columns
+    log_weight : float
+    """
+    require_derivation(chart, True)
+    cdef vector[Visited] visited
+    cdef double log_weight
+    with nogil:
+        log_weight = walk(chart, NULL, &visited)
+    return rows_of(chart, &visited), log_weight - chart.scale_prefix[chart.n_words]
+
+
+def sample_derivations(Chart chart, index_t n_samples, bit_generator):
+    """Independent draws from the distribution over derivations.
+
+    Parameters
+    ----------
+    chart : Chart
+        With inside values.
+    n_samples : int
+    bit_generator : numpy.random.BitGenerator
+
+    Returns
+    -------
+    list of (rows, log_weight)
+    """
+    require_derivation(chart, False)
+    cdef vector[Visited] visited
+    cdef bitgen_t* generator = bitgen_of(bit_generator)
+    cdef double log_weight
+    cdef index_t sample
+    drawn = []
+    with bit_generator.lock:
+        for sample in range(n_samples):
+            with nogil:
+                log_weight = walk(chart, generator, &visited)
+            drawn.append((rows_of(chart, &visited), log_weight - chart.scale_prefix[chart.n_words]))
+    return drawn
+
+
+# ---- the k best ------------------------------------------------------------------------------------------
+
+cdef struct Candidate:
+    # A choice at a node together with which derivations of its children: number 0 is the best.
+    weight_t value
+    index_t choice
+    index_t left_number
+    index_t right_number
+
+
+cdef bint is_worse(const Candidate& one, const Candidate& other) noexcept nogil:
+    # Ties go to the choice that is listed first, so that the order is always the same.
+    if one.value != other.value:
+        return one.value < other.value
+    if one.choice != other.choice:
+        return one.choice > other.choice
+    if one.left_number != other.left_number:
+        return one.left_number > other.left_number
+    return one.right_number > other.right_number
+
+
+cdef struct Ranking:
+    # The derivations of a node found so far, best first, and the candidates for the next.
+    Node node
+    bint is_open
+    vector[Choice] choices
+    vector[Candidate] found
+    vector[Candidate] candidates
+
+
+cdef class KBest:
+    """The derivations of a chart with Viterbi values, best first, each computed when it is asked for."""
+
+    cdef Chart chart
+    cdef deque[Ranking] rankings
+    cdef unordered_map[index_t, index_t] number_of_node
+
+    def __init__(self, Chart chart):
+        require_derivation(chart, True)
+        self.chart = chart
+
+    cdef Ranking* ranking(self, Node node) noexcept nogil:
+        cdef index_t key = self.chart.cell_of(node.start, node.end) * self.chart.grammar.n_symbols + node.symbol
+        cdef Ranking fresh
+        if self.number_of_node.count(key) == 0:
+            self.number_of_node[key] = self.rankings.size()
+            fresh.node, fresh.is_open = node, False
+            self.rankings.push_back(fresh)
+        return &self.rankings[self.number_of_node[key]]
+
+    cdef void open_ranking(self, Ranking* ranking) noexcept nogil:
+        cdef Candidate candidate
+        cdef index_t choice
+        ranking.is_open = True
+        list_choices(self.chart, ranking.node, &ranking.choices)
+        for choice in range(<index_t>ranking.choices.size()):
+            candidate.value, candidate.choice = ranking.choices[choice].value, choice
+            candidate.left_number = candidate.right_number = 0
+            self.push(ranking, candidate)
+
+    cdef void push(self, Ranking* ranking, Candidate candidate) noexcept nogil:
+        ranking.candidates.push_back(candidate)
+        push_heap(ranking.candidates.begin(), ranking.candidates.end(), &is_worse)
+
+    cdef weight_t value_of(self, Node node, index_t number) noexcept nogil:
+        """The value of a node's derivation of this number; 0 if it has not so many."""
+        cdef Ranking* ranking
+        if number == 0:
+            return self.chart.inside_of(node.start, node.end, node.symbol)
+        ranking = self.ranking(node)
+        if not ranking.is_open:
+            self.open_ranking(ranking)
+        while <index_t>ranking.found.size() <= number:
+            if not ranking.found.empty():
+                self.push_successors(ranking, ranking.found.back())
+            if ranking.candidates.empty():
+                return 0.0
+            pop_heap(ranking.candidates.begin(), ranking.candidates.end(), &is_worse)
+            ranking.found.push_back(ranking.candidates.back())
+            ranking.candidates.pop_back()
+        return ranking.found[number].value
+
+    cdef void push_successors(self, Ranking* ranking, Candidate last) noexcept nogil:
+        """The candidates that come after `last`: the next derivation of one of its children.
+
+        The right child moves on only while the left one is at its best, so that every combination has
+        exactly one predecessor.
+        """
+        cdef Choice choice = ranking.choices[last.choice]
+        if choice.kind == LEXICAL:
+            return
+        self.push_if_there(ranking, last.choice, last.left_number + 1, last.right_number)
+        if choice.kind == BINARY and last.left_number == 0:
+            self.push_if_there(ranking, last.choice, 0, last.right_number + 1)
+
+    cdef void push_if_there(self, Ranking* ranking, index_t number, index_t left, index_t right) noexcept nogil:
+        cdef Choice choice = ranking.choices[number]
+        cdef Candidate candidate
+        candidate.choice, candidate.left_number, candidate.right_number = number, left, right
+        candidate.value = choice.weight * self.value_of(left_child(ranking.node, choice), left)
+        if choice.kind == BINARY and candidate.value > 0.0:
+            candidate.value *= self.value_of(right_child(ranking.node, choice), right)
+        if candidate.value > 0.0:
+            self.push(ranking, candidate)
+
+    cdef double unfold(self, index_t number, vector[Visited]* visited) noexcept nogil:
+        """The root's derivation of this number, node by node; returns its scaled log weight."""
+        cdef vector[Node] waiting
+        cdef vector[index_t] numbers
+        cdef Visited visit
+        cdef Ranking* ranking
+        cdef Candidate found
+        cdef Choice choice
+        cdef index_t wanted
+        cdef double log_weight = 0.0
+        visited.clear()
+        waiting.push_back(node_of(self.chart.grammar.table.root, 0, self.chart.n_words))
+        numbers.push_back(number)
+        while not waiting.empty():
+            visit.node, wanted = waiting.back(), numbers.back()
+            waiting.pop_back()
+            numbers.pop_back()
+            ranking = self.ranking(visit.node)
+            if ranking.found.empty():
+                # Nobody asked for more than the best of this node yet.
+                self.find_best(ranking)
+            found = ranking.found[wanted]
+            choice = ranking.choices[found.choice]
+            visit.kind = choice.kind
+            visited.push_back(visit)
+            log_weight += log(choice.weight)
+            if choice.kind == BINARY:
+                waiting.push_back(right_child(visit.node, choice))
+                numbers.push_back(found.right_number)
+            if choice.kind != LEXICAL:
+                waiting.push_back(left_child(visit.node, choice))
+                numbers.push_back(found.left_number)
+        return log_weight
+
+    cdef void find_best(self, Ranking* ranking) noexcept nogil:
+        if not ranking.is_open:
+            self.open_ranking(ranking)
+        pop_heap(ranking.candidates.begin(), ranking.candidates.end(), &is_worse)
+        ranking.found.push_back(ranking.candidates.back())
+        ranking.candidates.pop_back()
+
+    def derivation(self, index_t number):
+        """The derivation of this number, counted from 0: its rows and its log weight; None past the last.
+
+        Numbers must be asked for in order.
+        """
+        cdef vector[Visited] visited
+        cdef double log_weight
+        cdef weight_t value
+        cdef Node root = node_of(self.chart.grammar.table.root, 0, self.chart.n_words)
+        with nogil:
+            if number == 0:
+                value = self.chart.total
+            else:
+                value = self.value_of(root, number)
+            if value > 0.0:
+                log_weight = self.unfold(number, &visited)
+        if value <= 0.0:
+            return None
+        return rows_of(self.chart, &visited), log_weight - self.chart.scale_prefix[self.chart.n_words]
+
+
+cdef Node left_child(Node node, Choice choice) noexcept nogil:
+    return node_of(choice.left, node.start, choice.split if choice.kind == BINARY else node.end)
+
+
+cdef Node right_child(Node node, Choice choice) noexcept nogil:
+    return node_of(choice.right, choice.split, node.end)

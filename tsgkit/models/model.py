@@ -1,0 +1,134 @@
+"""A trained model as a file: how its corpus was prepared, and a chain of grammars from coarse to fine.
+
+Parsers need nothing else. A model that training can continue from keeps its state in arrays of its own
+beside the grammars.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tsgkit import __version__
+from tsgkit.archive import ArchiveError, read_archive, require, take_array, write_archive
+from tsgkit.errors import TsgkitError
+from tsgkit.grammar import WeightedGrammar
+from tsgkit.treebank import Preparation
+
+KIND = "model"
+VERSION = 1
+MAX_LEVELS = 64
+
+
+@dataclass
+class Level:
+    """A grammar of a coarse-to-fine chain.
+
+    Attributes
+    ----------
+    grammar : WeightedGrammar
+    label_map : ndarray of int32, optional
+        For every label of this grammar, that of the next coarser one; none at the coarsest.
+    symbol_map : ndarray of int32, optional
+        For every symbol, the symbol of the next coarser grammar that prunes it, or -1; unless given, only
+        whole labels are pruned.
+    """
+
+    grammar: WeightedGrammar
+    label_map: np.ndarray | None = None
+    symbol_map: np.ndarray | None = None
+
+
+@dataclass
+class Model:
+    """What training leaves and parsing needs.
+
+    Attributes
+    ----------
+    kind : str
+        ``cfg``, ``tsg``, ...
+    preparation : Preparation
+        How trees and words were made ready, and how to undo it.
+    levels : list of Level
+        From the coarsest grammar to the one that decides.
+    info : dict
+        Settings, seed and figures of the training, as plain JSON values.
+    state : dict of ndarray
+        What training needs to go on; empty where there is nothing to go on with.
+    """
+
+    kind: str
+    preparation: Preparation
+    levels: list[Level]
+    info: dict[str, Any] = field(default_factory=dict)
+    state: dict[str, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def grammar(self) -> WeightedGrammar:
+        """The finest grammar."""
+        return self.levels[-1].grammar
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to one file, whole or not at all."""
+        header: dict[str, Any] = {
+            "model": self.kind,
+            "preparation": self.preparation.to_dict(),
+            "info": {"tsgkit": __version__, **self.info},
+            "levels": [],
+        }
+        arrays = {f"state.{name}": array for name, array in self.state.items()}
+        for number, level in enumerate(self.levels):
+            level_header, level_arrays = level.grammar.to_parts()
+            header["levels"].append(level_header)
+            arrays.update({f"level{number}.{name}": array for name, array in level_arrays.items()})
+            for name in ("label_map", "symbol_map"):
+                if getattr(level, name) is not None:
+                    arrays[f"level{number}.{name}"] = np.asarray(getattr(level, name), dtype=np.int32)
+        write_archive(path, KIND, VERSION, header, arrays)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Model":
+        """Read a model that `save` wrote; every number in it is checked."""
+        header, arrays = read_archive(path, KIND, VERSION)
+        require(isinstance(header.get("model"), str), path, "the kind of model is missing")
+        require(isinstance(header.get("info"), dict), path, "the settings are missing")
+        headers = header.get("levels")
+        is_list = isinstance(headers, list) and 0 < len(headers) <= MAX_LEVELS
+        require(is_list and all(isinstance(one, dict) for one in headers), path, "the grammars are missing")
+        levels: list[Level] = []
+        for number, level_header in enumerate(headers):
+            own = parts_of(arrays, f"level{number}.")
+            grammar = WeightedGrammar.from_parts(level_header, own, path)
+            coarser = levels[-1].grammar if levels else None
+            levels.append(Level(grammar, *read_maps(own, grammar, coarser, path)))
+        try:
+            preparation = Preparation.from_dict(header["preparation"])
+        except (KeyError, TypeError, ValueError, AttributeError, TsgkitError) as error:
+            raise ArchiveError(f"{os.fspath(path)}: damaged: the preparation is not one ({error})") from None
+        return cls(header["model"], preparation, levels, header["info"], parts_of(arrays, "state."))
+
+
+def parts_of(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def read_maps(
+    arrays: dict[str, np.ndarray],
+    grammar: WeightedGrammar,
+    coarser: WeightedGrammar | None,
+    path: str | os.PathLike[str],
+) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """The checked maps of a level to the next coarser one."""
+    if coarser is None:
+        return None, None
+    label_map = take_array(arrays, "label_map", "int32", (len(grammar.labels),), path)
+    in_range = ((label_map >= 0) & (label_map < len(coarser.labels))).all()
+    require(bool(in_range), path, "a label map points outside of its grammar")
+    if "symbol_map" not in arrays:
+        return label_map, None
+    symbol_map = take_array(arrays, "symbol_map", "int32", (grammar.n_symbols,), path)
+    in_range = ((symbol_map >= -1) & (symbol_map < coarser.n_symbols)).all()
+    require(bool(in_range), path, "a symbol map points outside of its grammar")
+    return label_map, symbol_map
