@@ -32,17 +32,19 @@ DIRECTIVES = {
 def compile_flags() -> list[str]:
     if sys.platform == "win32":
         return ["/O2", "/std:c++17"]
-    flags = ["-O3", "-std=c++17"]
-    # libstdc++ then checks every operator[] of the C++ containers as well.
-    return flags + ["-D_GLIBCXX_ASSERTIONS", "-UNDEBUG"] if CHECKED else flags
+    # With assertions, libstdc++ checks every operator[] of the C++ containers as well.
+    checks = ["-D_GLIBCXX_ASSERTIONS", "-UNDEBUG"] if CHECKED else []
+    return ["-O3", "-std=c++17", *checks]
+
+
+STAMP = Path("build/mode")
 
 
 def mode_changed() -> bool:
-    """Whether the modules in the source folder were built in the other mode; notes the mode of this build."""
-    stamp = Path("build/mode")
-    previous = stamp.read_text() if stamp.exists() else MODE
-    stamp.parent.mkdir(exist_ok=True)
-    stamp.write_text(MODE)
+    """Whether the modules in the source folder were built in the other mode, or a build was interrupted."""
+    previous = STAMP.read_text() if STAMP.exists() else MODE
+    STAMP.parent.mkdir(exist_ok=True)
+    STAMP.write_text("interrupted" if previous != MODE else MODE)
     return previous != MODE
 
 
@@ -73,3 +75,4 @@ setup(
     ),
     options={"build_ext": {"force": FORCE, "parallel": os.cpu_count()}},
 )
+STAMP.write_text(MODE)

@@ -58,12 +58,11 @@ from nltk.tree import Tree
 
 from tsgkit.cli import choice, command, integer, parse_arguments
 from tsgkit.errors import TreebankError, UsageError
+from tsgkit.options import binarization_of, cleaning_of, unknown_of
 from tsgkit.progress import progress
-from tsgkit.treebank import Binarization, Cleaning, UnknownWords, prepare, read_trees, write_trees
-from tsgkit.treebank.binarize import METHODS
-from tsgkit.treebank.prepare import split_trees, statistics
-from tsgkit.treebank.sources import READ_FORMATS, WRITE_FORMATS
-from tsgkit.treebank.unknown import MODELS
+from tsgkit.treebank import Binarization, Cleaning, Lexicon, UnknownWords, prepare, read_trees, write_trees
+from tsgkit.treebank.prepare import preparation_of, split_trees, statistics
+from tsgkit.treebank.sources import READ_FORMATS, WRITE_FORMATS, report_skipped
 
 PARTS = {2: ("train", "test"), 3: ("train", "dev", "test")}
 
@@ -90,42 +89,36 @@ class Job:
             if clean is not None:
                 yield clean if self.binarization is None else self.binarization.apply(clean)
 
-    def write(self, trees: Iterator[Tree], path: str) -> None:
+    def write(self, trees: Iterator[Tree], path: str, lexicon: Lexicon | None = None) -> Lexicon | None:
+        """Write trees to a file; returns the vocabulary that was closed for it, if one was."""
         if path.endswith(".npz"):
-            prepare(trees, self.cleaning, self.binarization, self.unknown).save(path)
-            return
+            corpus = prepare(trees, self.cleaning, self.binarization, self.unknown, lexicon)
+            corpus.save(path)
+            return preparation_of(corpus).lexicon
         encoded = self.trees(trees)
         if self.unknown is not None:
-            corpus = prepare(encoded, Cleaning((), False, False, False, ""), None, self.unknown)
-            encoded = corpus.trees(original_words=False)
+            as_they_are = Cleaning((), functions=False, repeats=False, root="")
+            corpus = prepare(encoded, as_they_are, None, self.unknown, lexicon)
+            encoded, lexicon = corpus.trees(original_words=False), preparation_of(corpus).lexicon
         write_trees(encoded, path, self.write_format)
-
-
-def binarization_of(arguments: dict[str, Any]) -> Binarization | None:
-    method = choice(arguments, "--binarize", ("none", *METHODS))
-    if method == "none":
-        if arguments["--debinarize"]:
-            raise UsageError("--debinarize needs --binarize=METHOD, to know what to undo")
-        return None
-    horizontal = None if arguments["--horizontal"] == "all" else integer(arguments, "--horizontal", 0)
-    return Binarization(method, horizontal, integer(arguments, "--vertical", 1), arguments["--heads"])
+        return lexicon
 
 
 def job_of(arguments: dict[str, Any]) -> Job:
-    root = arguments["--root"]
-    empty_tags = tuple(tag for tag in arguments["--empty-tags"].split(",") if tag)
-    unknown = choice(arguments, "--unknown", ("none", *MODELS))
+    binarization = binarization_of(arguments)
+    if arguments["--debinarize"] and binarization is None:
+        raise UsageError("--debinarize needs --binarize=METHOD, to know what to undo")
+    if arguments["--debinarize"] and arguments["--output"].endswith(".npz"):
+        raise UsageError("--debinarize writes trees, not a corpus for training: name another --output")
+    if arguments["--shuffle"] is not None and not arguments["--split"]:
+        raise UsageError("--shuffle goes with --split")
+    if arguments["--statistics"] and arguments["--split"]:
+        raise UsageError("--statistics does not go with --split: ask for it on the parts")
     return Job(
-        cleaning=Cleaning(
-            empty_tags=() if arguments["--keep-empty"] else empty_tags,
-            functions=not arguments["--keep-functions"],
-            repeats=not arguments["--keep-repeats"],
-            unaries=arguments["--collapse-unaries"],
-            root="" if root == "none" else root,
-        ),
-        binarization=binarization_of(arguments),
+        cleaning=cleaning_of(arguments),
+        binarization=binarization,
         debinarize=arguments["--debinarize"],
-        unknown=None if unknown == "none" else UnknownWords(unknown, integer(arguments, "--threshold", 0)),
+        unknown=unknown_of(arguments),
         output=arguments["--output"],
         write_format=choice(arguments, "--write", WRITE_FORMATS),
         quiet=arguments["--quiet"],
@@ -146,18 +139,13 @@ def write_split(job: Job, trees: Iterator[Tree], shares: Sequence[float], seed: 
     if job.output == "-":
         raise UsageError("--split writes several files: name them with --output=FILE")
     target = Path(job.output)
+    lexicon = None  # words are rare or not by the first part, from which models are trained
     for name, part in zip(PARTS[len(shares)], split_trees(list(trees), shares, seed), strict=True):
         suffixes = "".join(target.suffixes[-2:]) if target.suffix in (".gz", ".xz") else target.suffix
         path = target.with_name(f"{target.name.removesuffix(suffixes)}.{name}{suffixes}")
-        job.write(iter(part), str(path))
+        lexicon = job.write(iter(part), str(path), lexicon)
         if not job.quiet:
             print(f"{path}: {len(part)} trees", file=sys.stderr)
-
-
-def report_skipped(skipped: list[TreebankError]) -> None:
-    for error in skipped:
-        print(f"skipped: {error}", file=sys.stderr)
-    print(f"tsgkit: skipped {len(skipped)} bad tree{'s'[: len(skipped) != 1]}", file=sys.stderr)
 
 
 @command
@@ -185,8 +173,7 @@ def main(argv: list[str]) -> int:
             print(f"{name:<18}{value:>12}")
     else:
         job.write(trees, job.output)
-    if skipped is not None:
-        report_skipped(skipped)
+    report_skipped(skipped)
     return 0
 
 

@@ -17,6 +17,7 @@ cdef extern from "vector_kernels.hpp" namespace "tsgkit" nogil:
 
 cdef class Mask:
     # What a coarse chart leaves for the next one: for every cell, flags of labels and of symbols.
+    cdef readonly GrammarIndex grammar   # of the coarse chart
     cdef readonly position_t n_words
     cdef index_t n_label_words           # 64-bit words per cell
     cdef index_t n_symbol_words
@@ -44,6 +45,7 @@ cdef class Chart:
     cdef readonly bint has_outside
     cdef readonly bint is_over_budget    # memory ran over the bound: the chart is not complete
     cdef readonly index_t max_bytes
+    cdef readonly index_t n_fills        # how many sentences were here; tells that a chart has changed
     cdef readonly double log_total       # log of the root's value, scaling removed; -inf: no derivation
     cdef weight_t total                  # the same, scaled
     cdef vector[double] scale_prefix     # log of the scale factors of the words before a position
@@ -85,6 +87,7 @@ cdef class Chart:
     cdef vector[weight_t] cycle_before
     cdef vector[weight_t] cycle_after
     cdef vector[index_t] label_stamp     # per label: the last cell that allows it
+    cdef index_t last_stamp
     cdef vector[symbol_t] cell_labels
 
     # Pruning.

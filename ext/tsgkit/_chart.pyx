@@ -130,19 +130,26 @@ cdef class Chart:
         -------
         float
             The log of the root's value, -inf where the sentence has no derivation.
+
+        Raises
+        ------
+        OverflowError
+            When no scale factors bring the values into the range of floats; far from any real grammar.
         """
         cdef position_t n_words = lexical_start.shape[0] - 1
+        cdef double per_word = DEFAULT_GROWTH if growth is None else growth, change
+        if not isfinite(per_word):
+            raise ValueError(f"growth {growth} is not a number")
         self.check_lexical(lexical_start, lexical_symbol, lexical_weight)
         if mask is not None and (projection is None or projection.fine is not self.grammar
-                                 or mask.n_words != n_words):
+                                 or projection.coarse is not mask.grammar or mask.n_words != n_words):
             raise ValueError("the mask does not belong to this grammar and sentence")
         self.mask, self.projection, self.is_masked = mask, projection, mask is not None
         self.is_viterbi, self.has_outside = viterbi, False
         self.lexical_start.assign(&lexical_start[0], &lexical_start[0] + n_words + 1)
         if lexical_symbol.shape[0]:
             self.lexical_symbol.assign(&lexical_symbol[0], &lexical_symbol[0] + lexical_symbol.shape[0])
-        cdef double per_word = DEFAULT_GROWTH if growth is None else growth
-        cdef double change
+        self.n_fills += 1
         cdef int attempt
         for attempt in range(MAX_TRIES):
             self.clear(n_words)
@@ -150,11 +157,13 @@ cdef class Chart:
             with nogil:
                 self.inside_pass()
             change = self.needed_change()
-            if change == 0.0 or self.is_over_budget:
+            if change == 0.0:
                 break
             per_word += change
-        self.log_total = -INFINITY
-        if self.total > 0.0 and not self.is_over_budget:
+        if not isfinite(self.total) or (change != 0.0 and self.total == 0.0):
+            self.total = 0.0
+            raise OverflowError("the values of this sentence do not fit into the range of floats")
+        if self.total > 0.0:
             self.log_total = log(self.total) - self.scale_prefix[n_words]
         return self.log_total
 
@@ -178,27 +187,28 @@ cdef class Chart:
         """Multiply the weights of every word so that its largest becomes exp(growth)."""
         cdef position_t position
         cdef index_t entry
-        cdef double largest
+        cdef double largest, factor = exp(growth)
         self.lexical_weight.assign(weight.shape[0], 0.0)
         self.scale_prefix.assign(self.n_words + 1, 0.0)
-        cdef double factor
         for position in range(self.n_words):
             largest = 0.0
             for entry in range(self.lexical_start[position], self.lexical_start[position + 1]):
                 largest = max(largest, weight[entry])
-            factor = exp(growth) / largest if largest > 0.0 else 1.0
             for entry in range(self.lexical_start[position], self.lexical_start[position + 1]):
-                self.lexical_weight[entry] = weight[entry] * factor
-            self.scale_prefix[position + 1] = self.scale_prefix[position] + log(factor)
+                self.lexical_weight[entry] = weight[entry] / largest * factor
+            self.scale_prefix[position + 1] = self.scale_prefix[position]
+            if largest > 0.0:
+                self.scale_prefix[position + 1] += growth - log(largest)
 
     def needed_change(self):
         """How the growth per word must change so that values stay in range; 0 if they do."""
-        if SMALLEST < self.total < LARGEST:
+        if SMALLEST < self.total < LARGEST or self.is_over_budget:
             return 0.0
         # The longest spans show how values shrink or grow with length.
         cdef position_t length, start
         cdef index_t cell, position
         cdef weight_t largest, value
+        cdef bint overflows = False
         for length in range(self.n_words, 0, -1):
             largest = 0.0
             for start in range(self.n_words - length + 1):
@@ -206,12 +216,13 @@ cdef class Chart:
                 for position in range(self.cell_begin[cell], self.cell_end[cell]):
                     value = self.inside_of(start, start + length, self.cell_symbols[position])
                     largest = max(largest, value)
-            if largest > 0.0:
-                if not isfinite(largest):
-                    return -600.0 / length
-                if largest < 1e-200 or largest > LARGEST:
-                    return -log(largest) / length
-                return 0.0
+            if not isfinite(largest):
+                overflows = True
+            elif overflows and largest > 0.0:
+                # Longer spans are larger still.
+                return -(log(largest) + 10.0) / length
+            elif largest > 0.0:
+                return 0.0 if 1e-200 < largest < LARGEST else -log(largest) / length
         return 0.0
 
     cdef index_t cell_of(self, position_t start, position_t end) noexcept nogil:
@@ -260,14 +271,17 @@ cdef class Chart:
         for row in range(n_rows):
             self.row_symbols[row].clear()
         self.label_stamp.assign(self.grammar.n_labels, -1)
+        self.last_stamp = -1
         self.is_over_budget = (
             8 * n_rows * self.grammar.n_symbols + 16 * n_flags * self.n_position_words + 16 * n_rows * n_rows
             > self.max_bytes)
         if self.is_over_budget:
             self.left_slot.clear()
             self.right_slot.clear()
-            self.cell_begin.assign(n_rows * n_rows, 0)
-            self.cell_end.assign(n_rows * n_rows, 0)
+            self.left_alive.clear()
+            self.right_alive.clear()
+            self.cell_begin.clear()
+            self.cell_end.clear()
             return
         self.left_slot.assign(n_rows * self.grammar.n_symbols, -1)
         self.right_slot.assign(n_rows * self.grammar.n_symbols, -1)
@@ -292,6 +306,7 @@ cdef class Chart:
 
     cdef void fill_cell(self, position_t start, position_t end) noexcept nogil:
         cdef index_t cell = self.cell_of(start, end), entry
+        cdef weight_t value
         self.cell_begin[cell] = self.cell_symbols.size()
         self.touched_low = self.touched.size()
         self.touched_high = -1
@@ -299,7 +314,9 @@ cdef class Chart:
             self.collect_allowed_labels(cell)
         if end == start + 1:
             for entry in range(self.lexical_start[start], self.lexical_start[end]):
-                self.add(self.lexical_symbol[entry], self.lexical_weight[entry])
+                # Entries of the same symbol are one rule with the sum of their weights, for Viterbi as well.
+                value = self.sums[self.lexical_symbol[entry]] if self.is_viterbi else 0.0
+                self.add(self.lexical_symbol[entry], value + self.lexical_weight[entry])
         elif self.is_masked:
             self.combine_allowed(start, end)
         else:
@@ -731,13 +748,14 @@ cdef class Chart:
         """The labels of the symbols in a cell that have an outside value."""
         cdef index_t position
         cdef symbol_t symbol, label
+        # New with every call, and below -1: no label that it marks looks allowed by the mask.
+        self.last_stamp -= 1
         self.cell_labels.clear()
         for position in range(self.cell_begin[cell], self.cell_end[cell]):
             symbol = self.cell_symbols[position]
             label = self.grammar.table.label[symbol]
-            # Stamps below -1 mark labels of the outside pass, so that they never look allowed.
-            if self.sums[symbol] > 0.0 and self.label_stamp[label] != -2 - cell:
-                self.label_stamp[label] = -2 - cell
+            if self.sums[symbol] > 0.0 and self.label_stamp[label] != self.last_stamp:
+                self.label_stamp[label] = self.last_stamp
                 self.cell_labels.push_back(label)
 
     # ---- results -----------------------------------------------------------------------------------------
@@ -756,7 +774,7 @@ cdef class Chart:
         cdef symbol_t symbol, label
         cdef vector[weight_t] shares
         cdef weight_t share
-        mask.n_words = self.n_words
+        mask.grammar, mask.n_words = self.grammar, self.n_words
         mask.n_label_words = (self.grammar.n_labels + 63) // 64
         mask.n_symbol_words = (self.grammar.n_symbols + 63) // 64
         mask.label_bits.assign(n_cells * mask.n_label_words, 0)
@@ -794,6 +812,8 @@ cdef class Chart:
     def log_values(self, position_t start, position_t end, bint outside):
         if not 0 <= start < end <= self.n_words:
             raise IndexError(f"no span {start}..{end} in {self.n_words} words")
+        if self.is_over_budget:
+            return {}
         cdef index_t cell = self.cell_of(start, end), position
         cdef symbol_t symbol
         cdef double value, scale = self.scale_prefix[end] - self.scale_prefix[start]

@@ -77,8 +77,10 @@ cdef void list_choices(Chart chart, Node node, vector[Choice]* choices) noexcept
         choice.weight = grammar.parent_weight[rule]
         for split in range(low, high + 1):
             choice.split = split
-            choice.value = choice.weight * chart.left_inside[left_slot * chart.stride + split] * (
-                chart.right_inside[right_slot * chart.stride + split])
+            # In the order of the chart, so that a node with a value has a choice with a value.
+            choice.value = choice.weight * (
+                chart.left_inside[left_slot * chart.stride + split]
+                * chart.right_inside[right_slot * chart.stride + split])
             if choice.value > 0.0:
                 choices.push_back(choice)
     choice.right = choice.split = -1
@@ -117,8 +119,8 @@ cdef Node node_of(symbol_t symbol, position_t start, position_t end) noexcept no
     return node
 
 
-cdef double walk(Chart chart, bitgen_t* generator, vector[Visited]* visited) noexcept nogil:
-    """Go down from the root, at every node the best way or, with a generator, a drawn one.
+cdef double walk(Chart chart, Node top, bitgen_t* generator, vector[Visited]* visited) noexcept nogil:
+    """Go down from a node, everywhere the best way or, with a generator, a drawn one.
 
     Returns the log of the product of the rules' weights, scaled as the chart's values are.
     """
@@ -128,7 +130,7 @@ cdef double walk(Chart chart, bitgen_t* generator, vector[Visited]* visited) noe
     cdef Visited visit
     cdef double log_weight = 0.0
     visited.clear()
-    waiting.push_back(node_of(chart.grammar.table.root, 0, chart.n_words))
+    waiting.push_back(top)
     while not waiting.empty():
         visit.node = waiting.back()
         waiting.pop_back()
@@ -174,11 +176,27 @@ def best_derivation(Chart chart):
     log_weight : float
     """
     require_derivation(chart, True)
+    return best_part(chart, chart.grammar.symbol_of_rank[chart.grammar.table.root], 0, chart.n_words)
+
+
+def best_part(Chart chart, symbol_t symbol, position_t start, position_t end):
+    """The most probable way to make a symbol over a span, in a chart with Viterbi values.
+
+    Returns
+    -------
+    rows : ndarray of int32, four columns
+    log_weight : float
+    """
+    if not (chart.is_viterbi and 0 <= symbol < chart.grammar.n_symbols and 0 <= start < end <= chart.n_words):
+        raise ValueError("no such part of a chart with Viterbi values")
+    cdef Node top = node_of(chart.grammar.rank_of_symbol[symbol], start, end)
+    if chart.is_over_budget or chart.inside_of(start, end, top.symbol) <= 0.0:
+        raise ValueError("the chart holds no derivation of it")
     cdef vector[Visited] visited
     cdef double log_weight
     with nogil:
-        log_weight = walk(chart, NULL, &visited)
-    return rows_of(chart, &visited), log_weight - chart.scale_prefix[chart.n_words]
+        log_weight = walk(chart, top, NULL, &visited)
+    return rows_of(chart, &visited), log_weight - (chart.scale_prefix[end] - chart.scale_prefix[start])
 
 
 def sample_derivations(Chart chart, index_t n_samples, bit_generator):
@@ -198,13 +216,14 @@ def sample_derivations(Chart chart, index_t n_samples, bit_generator):
     require_derivation(chart, False)
     cdef vector[Visited] visited
     cdef bitgen_t* generator = bitgen_of(bit_generator)
+    cdef Node root = node_of(chart.grammar.table.root, 0, chart.n_words)
     cdef double log_weight
     cdef index_t sample
     drawn = []
     with bit_generator.lock:
         for sample in range(n_samples):
             with nogil:
-                log_weight = walk(chart, generator, &visited)
+                log_weight = walk(chart, root, generator, &visited)
             drawn.append((rows_of(chart, &visited), log_weight - chart.scale_prefix[chart.n_words]))
     return drawn
 
@@ -243,12 +262,13 @@ cdef class KBest:
     """The derivations of a chart with Viterbi values, best first, each computed when it is asked for."""
 
     cdef Chart chart
+    cdef index_t n_fills                 # of the chart when the first derivation was asked for
     cdef deque[Ranking] rankings
     cdef unordered_map[index_t, index_t] number_of_node
 
     def __init__(self, Chart chart):
         require_derivation(chart, True)
-        self.chart = chart
+        self.chart, self.n_fills = chart, chart.n_fills
 
     cdef Ranking* ranking(self, Node node) noexcept nogil:
         cdef index_t key = self.chart.cell_of(node.start, node.end) * self.chart.grammar.n_symbols + node.symbol
@@ -360,6 +380,10 @@ cdef class KBest:
 
         Numbers must be asked for in order.
         """
+        if number < 0:
+            raise ValueError(f"there is no derivation {number}")
+        if self.n_fills != self.chart.n_fills:
+            raise ValueError("the chart holds another sentence by now")
         cdef vector[Visited] visited
         cdef double log_weight
         cdef weight_t value

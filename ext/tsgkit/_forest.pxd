@@ -1,5 +1,4 @@
 # Posterior probabilities of treebank rules over a sentence, and trees chosen by them.
-from libcpp.unordered_map cimport unordered_map
 from libcpp.vector cimport vector
 
 from tsgkit._types cimport index_t, position_t, symbol_t, weight_t

@@ -14,7 +14,6 @@ import numpy as np
 
 from libc.math cimport INFINITY, log
 from libcpp.algorithm cimport sort
-from libcpp.unordered_map cimport unordered_map
 from libcpp.vector cimport vector
 
 from tsgkit._chart cimport Chart, add_products
@@ -189,7 +188,6 @@ def forest_of(Chart chart, weight_t smallest=1e-12):
     cdef Collector collector = Collector(chart, forest, smallest)
     with nogil:
         collector.run()
-    forest.merge()
     return forest
 
 
@@ -215,7 +213,7 @@ cdef class Collector:
 
     cdef void collect_cell(self, position_t start, position_t end) noexcept nogil:
         cdef const GrammarTable* grammar = &self.chart.grammar.table
-        cdef index_t cell = self.chart.cell_of(start, end), position, entry, edge, block
+        cdef index_t cell = self.chart.cell_of(start, end), position, entry, edge, block, first_edge
         cdef symbol_t symbol, child, label
         cdef position_t low, high
         cdef weight_t posterior, largest = 0.0
@@ -225,22 +223,12 @@ cdef class Collector:
             largest = max(largest, self.outside[symbol] * self.chart.inside_of(start, end, symbol))
             self.chart.sums[symbol] = self.outside[symbol]
         if largest >= self.smallest:
-            for position in range(self.chart.cell_begin[cell], self.chart.cell_end[cell]):
-                symbol = self.chart.cell_symbols[position]
-                for edge in range(grammar.down_start[symbol], grammar.down_start[symbol + 1]):
-                    if not grammar.down_is_bridge[edge]:
-                        child = grammar.down_child[edge]
-                        posterior = grammar.down_weight[edge] * self.outside[symbol] * (
-                            self.chart.inside_of(start, end, child))
-                        if posterior >= self.smallest:
-                            self.forest.add(
-                                start, -1, end, grammar.label[symbol], grammar.label[child], -1, posterior)
+            first_edge = self.forest.edges.size()
             if end == start + 1:
                 for entry in range(self.chart.lexical_start[start], self.chart.lexical_start[end]):
                     symbol = self.chart.lexical_symbol[entry]
                     posterior = self.chart.lexical_weight[entry] * self.outside[symbol]
-                    if posterior >= self.smallest:
-                        self.forest.add(start, -1, end, grammar.label[symbol], -1, -1, posterior)
+                    self.add_up(first_edge, start, end, grammar.label[symbol], -1, posterior)
             else:
                 self.chart.collect_cell_labels(cell)
                 for position in range(<index_t>self.chart.cell_labels.size()):
@@ -248,9 +236,32 @@ cdef class Collector:
                     for block in range(grammar.block_start[label], grammar.block_start[label + 1]):
                         if self.chart.split_range(block, start, end, &low, &high):
                             self.collect_block(label, block, start, end, low, high)
+            first_edge = self.forest.edges.size()
+            for position in range(self.chart.cell_begin[cell], self.chart.cell_end[cell]):
+                symbol = self.chart.cell_symbols[position]
+                for edge in range(grammar.down_start[symbol], grammar.down_start[symbol + 1]):
+                    if not grammar.down_is_bridge[edge]:
+                        child = grammar.down_child[edge]
+                        posterior = grammar.down_weight[edge] * self.outside[symbol] * (
+                            self.chart.inside_of(start, end, child))
+                        self.add_up(first_edge, start, end, grammar.label[symbol], grammar.label[child], posterior)
         for position in range(self.chart.cell_begin[cell], self.chart.cell_end[cell]):
             self.outside[self.chart.cell_symbols[position]] = 0.0
             self.chart.sums[self.chart.cell_symbols[position]] = 0.0
+
+    cdef void add_up(self, index_t first_edge, position_t start, position_t end, symbol_t label, symbol_t left,
+                     weight_t posterior) noexcept nogil:
+        """Add to a unary or lexical rule of the cell at work, whose edges begin at `first_edge`."""
+        cdef index_t position
+        cdef Edge* edge
+        if posterior < self.smallest:
+            return
+        for position in range(first_edge, <index_t>self.forest.edges.size()):
+            edge = &self.forest.edges[position]
+            if edge.label == label and edge.left == left:
+                edge.posterior += posterior
+                return
+        self.forest.add(start, -1, end, label, left, -1, posterior)
 
     cdef void collect_block(self, symbol_t label, index_t block, position_t start, position_t end,
                             position_t low, position_t high) noexcept nogil:
@@ -297,27 +308,36 @@ cdef class Decoder:
     cdef Forest forest
     cdef bint product
     cdef vector[Item] items
-    cdef unordered_map[index_t, index_t] item_of   # span and label -> item
+    cdef vector[index_t] cell_begin      # the items of each span
+    cdef vector[index_t] cell_end
     cdef vector[index_t] path
 
     def __init__(self, Forest forest, bint product):
         self.forest, self.product = forest, product
-
-    cdef index_t key(self, position_t start, position_t end, symbol_t label) noexcept nogil:
-        return (<index_t>start * (self.forest.n_words + 1) + end) * self.forest.n_labels + label
+        self.cell_begin.assign((forest.n_words + 1) * (forest.n_words + 1), 0)
+        self.cell_end.assign((forest.n_words + 1) * (forest.n_words + 1), 0)
 
     cdef index_t find(self, position_t start, position_t end, symbol_t label) noexcept nogil:
-        cdef index_t key = self.key(start, end, label)
-        return self.item_of[key] if self.item_of.count(key) else -1
+        """The item of a label over a span, or -1. A span has few labels, so they are looked through."""
+        cdef index_t cell = <index_t>start * (self.forest.n_words + 1) + end, item
+        for item in range(self.cell_begin[cell], self.cell_end[cell]):
+            if self.items[item].label == label:
+                return item
+        return -1
 
     cdef index_t find_or_make(self, position_t start, position_t end, symbol_t label) noexcept nogil:
-        cdef index_t key = self.key(start, end, label)
-        cdef Item item
-        if self.item_of.count(key) == 0:
-            item.label, item.base, item.best, item.base_edge = label, -INFINITY, -INFINITY, -1
-            self.item_of[key] = self.items.size()
-            self.items.push_back(item)
-        return self.item_of[key]
+        """The same, with a new item if need be; only for the span at work, whose items come last."""
+        cdef index_t cell = <index_t>start * (self.forest.n_words + 1) + end
+        cdef index_t item = self.find(start, end, label)
+        cdef Item fresh
+        if item >= 0:
+            return item
+        fresh.label, fresh.base, fresh.best, fresh.base_edge = label, -INFINITY, -INFINITY, -1
+        if self.cell_begin[cell] == self.cell_end[cell]:
+            self.cell_begin[cell] = self.items.size()
+        self.items.push_back(fresh)
+        self.cell_end[cell] = self.items.size()
+        return self.items.size() - 1
 
     cdef double score(self, const Edge& edge) noexcept nogil:
         return log(edge.posterior) if self.product else edge.posterior
@@ -456,6 +476,7 @@ cdef class Decoder:
                 edge = self.forest.edges[self.items[item].chain[number]]
                 rows.append((edge.label, edge.start, edge.end, UNARY))
             if not self.items[item].chain.empty():
+                edge = self.forest.edges[self.items[item].chain.back()]
                 item = self.find(edge.start, edge.end, edge.left)
             edge = self.forest.edges[self.items[item].base_edge]
             rows.append((edge.label, edge.start, edge.end, LEXICAL if edge.left < 0 else BINARY))

@@ -55,7 +55,7 @@ cdef class GrammarIndex:
     def kept(self, values, dtype):
         """An array of our own that lives as long as the index; one entry longer, so that it has an address."""
         array = np.zeros(len(values) + 1, dtype=dtype)
-        array[:-1] = values
+        array[:len(values)] = values
         self.arrays.append(array)
         return array
 
@@ -77,7 +77,7 @@ cdef class GrammarIndex:
         table.parent_weight = self.weights(weights[order])
 
         keys = [label[parent], label[left], label[right], left, right]
-        order = np.lexsort((parent, *keys[::-1]))
+        order = np.lexsort((parent, *reversed(keys)))
         keys = [key[order] for key in keys]
         blocks, runs, pairs = [first_of_each(keys[:depth]) for depth in (3, 4, 5)]
         table.block_start = self.indices(starts_of(keys[0][blocks], self.n_labels))
@@ -107,7 +107,7 @@ cdef class GrammarIndex:
 
     def index_cycles(self, components, rank):
         cycle_of = np.full(self.n_symbols, -1, dtype=np.int32)
-        first, sizes, offsets, sums, best = [], [], [0], [np.empty(0)], [np.empty(0)]
+        first, sizes, sums, best = [], [], [np.empty(0)], [np.empty(0)]
         for number, component in enumerate(components):
             ranks = rank[component.members]
             order = np.argsort(ranks)
@@ -116,12 +116,11 @@ cdef class GrammarIndex:
             sizes.append(len(ranks))
             sums.append(component.sums[np.ix_(order, order)].ravel())
             best.append(component.best[np.ix_(order, order)].ravel())
-            offsets.append(offsets[-1] + len(ranks) ** 2)
         self.table.cycle_of = self.symbols(cycle_of)
         self.table.largest_cycle = max(sizes, default=0)
         self.table.cycle_first = self.symbols(first)
         self.table.cycle_size = self.symbols(sizes)
-        self.table.cycle_matrix = self.indices(offsets)
+        self.table.cycle_matrix = self.indices(np.concatenate([[0], np.cumsum(np.square(sizes))]))
         self.table.cycle_sums = self.weights(np.concatenate(sums))
         self.table.cycle_best = self.weights(np.concatenate(best))
 
@@ -138,6 +137,6 @@ def first_of_each(keys):
     changes = np.zeros(len(keys[0]), dtype=bool)
     changes[0] = True
     for key in keys:
-        changes[1:] |= key[1:] != key[:-1]
+        changes[1:] |= key[1:] != key[:len(key) - 1]
     return np.flatnonzero(changes)
 

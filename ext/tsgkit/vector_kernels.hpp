@@ -13,10 +13,17 @@
 #define TSGKIT_CLONES
 #endif
 
+// Not every module uses every loop.
+#if defined(__GNUC__)
+#define TSGKIT_UNUSED __attribute__((unused))
+#else
+#define TSGKIT_UNUSED
+#endif
+
 namespace tsgkit {
 
 // sum over k of left[k] * right[k]
-TSGKIT_CLONES static double dot_product(const double* left, const double* right, int64_t n) {
+TSGKIT_CLONES TSGKIT_UNUSED static double dot_product(const double* left, const double* right, int64_t n) {
     double lane[4] = {0.0, 0.0, 0.0, 0.0};
     int64_t k = 0;
     for (; k + 4 <= n; k += 4) {
@@ -28,7 +35,7 @@ TSGKIT_CLONES static double dot_product(const double* left, const double* right,
 }
 
 // max over k of left[k] * right[k]
-TSGKIT_CLONES static double max_product(const double* left, const double* right, int64_t n) {
+TSGKIT_CLONES TSGKIT_UNUSED static double max_product(const double* left, const double* right, int64_t n) {
     double lane[4] = {0.0, 0.0, 0.0, 0.0};
     int64_t k = 0;
     for (; k + 4 <= n; k += 4) {
@@ -47,13 +54,13 @@ TSGKIT_CLONES static double max_product(const double* left, const double* right,
 }
 
 // target[k] += factor * source[k]
-TSGKIT_CLONES static void add_scaled(double* __restrict target, const double* __restrict source, double factor,
+TSGKIT_CLONES TSGKIT_UNUSED static void add_scaled(double* __restrict target, const double* __restrict source, double factor,
                                      int64_t n) {
     for (int64_t k = 0; k < n; ++k) target[k] += factor * source[k];
 }
 
 // target[k] = max(target[k], factor * source[k])
-TSGKIT_CLONES static void max_scaled(double* __restrict target, const double* __restrict source, double factor,
+TSGKIT_CLONES TSGKIT_UNUSED static void max_scaled(double* __restrict target, const double* __restrict source, double factor,
                                      int64_t n) {
     for (int64_t k = 0; k < n; ++k) {
         const double product = factor * source[k];
@@ -62,7 +69,7 @@ TSGKIT_CLONES static void max_scaled(double* __restrict target, const double* __
 }
 
 // target[k] += factor * left[k] * right[k]
-TSGKIT_CLONES static void add_products(double* __restrict target, const double* __restrict left,
+TSGKIT_CLONES TSGKIT_UNUSED static void add_products(double* __restrict target, const double* __restrict left,
                                        const double* __restrict right, double factor, int64_t n) {
     for (int64_t k = 0; k < n; ++k) target[k] += factor * left[k] * right[k];
 }

@@ -60,6 +60,10 @@ def test_discontinuous_trees_are_named():
     skipped = []
     assert len(read(DISCONTINUOUS + VERSION_3.split("\n", 4)[4], skipped=skipped)) == 1
     assert len(skipped) == 1
+    skipped = []
+    bad_row = "#BOS 8\nx\na\tN\t--\t--\t0\nb\tN\t--\t--\t0\n#EOS 8\n"
+    assert len(read(bad_row + VERSION_3.split("\n", 4)[4], skipped=skipped)) == 1
+    assert [error.line for error in skipped] == [2]
 
 
 @pytest.mark.parametrize(

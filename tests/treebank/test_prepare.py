@@ -152,6 +152,9 @@ def test_pretty_export_and_packed_output_read_back(tsgkit, tmp_path):
         (["--encoding=klingon", "-"], TEXT, "encoding 'klingon'"),
         (["-o", "no/such/folder/x", "-"], TEXT, "No such file or directory"),
         (["--debinarize", "-"], TEXT, "--debinarize needs --binarize"),
+        (["--debinarize", "--binarize=left", "-o", "x.npz", "-"], TEXT, "--debinarize writes trees"),
+        (["--shuffle=1", "-"], TEXT, "--shuffle goes with --split"),
+        (["--statistics", "--split=1,1", "-"], TEXT, "--statistics does not go with --split"),
         (["--binarize=centre-head", "--heads=nowhere.txt", "-"], TEXT, "nowhere.txt"),
     ],
 )
@@ -191,6 +194,15 @@ def test_split_and_statistics(tsgkit, tmp_path):
     assert sorted(itertools.chain(*lines)) == sorted(tsgkit("prepare", "sampler").stdout.splitlines())
     table = tsgkit("prepare", "sampler:dev", "--statistics").stdout
     assert table.splitlines()[0].split() == ["trees", str(len(load("sampler", "dev")))]
+
+
+def test_parts_of_a_split_share_the_vocabulary_of_the_first(tsgkit, tmp_path):
+    tsgkit("prepare", "sampler", "--split=1,1", "--unknown=one", "--binarize=right", "-o", "s.npz")
+    train, test = (FlatCorpus.load(tmp_path / f"s.{part}.npz") for part in ("train", "test"))
+    assert preparation_of(test).lexicon == preparation_of(train).lexicon
+    tsgkit("prepare", "sampler", "--split=1,1", "--unknown=one", "--binarize=right", "-o", "s.mrg")
+    written = [words(tree) for tree in read_trees(tmp_path / "s.test.mrg")]
+    assert written == [words(tree) for tree in test.trees(original_words=False)]
 
 
 def test_flat_corpus_from_the_command_line(tsgkit, tmp_path):

@@ -1,12 +1,17 @@
 """Unary cycles: which symbols reach each other by one-child moves, and the sum over all ways to do so.
 
-For a cycle's matrix ``U`` of one-step weights, ``I + U + U^2 + ... = (I - U)^-1`` sums every path exactly,
-and the best single path comes from the same recursion with *max* in place of *sum*.
+For a cycle's matrix ``U`` of one-step weights, ``I + U + U^2 + ... = (I - U)^-1`` sums every path exactly.
+Members are allowed as stops on the way one after the other; the best single path comes from the same
+recursion with *max* in place of *sum*. Nothing but positive numbers is added, so that small sums beside
+large ones stay exact.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
+
+# Sums over cycles whose weight is nearer to one have no correct digits.
+SMALLEST_LOSS = 1e-12
 
 
 @dataclass(frozen=True)
@@ -17,15 +22,17 @@ class Component:
     ----------
     members : ndarray of int
     sums, best : ndarray, square
-        The sum over all paths from a to b, none included; the weight of the best one.
-    spectral_radius : float
-        The sums are finite if and only if it is below one.
+        The sum over all paths from a to b, the empty one included, and the weight of the best of them;
+        infinite unless the spectral radius of the one-step weights is below one.
     """
 
     members: np.ndarray
     sums: np.ndarray
     best: np.ndarray
-    spectral_radius: float
+
+    @property
+    def converges(self) -> bool:
+        return bool(np.isfinite(self.sums).all())
 
 
 def strong_components(n_symbols: int, edges: np.ndarray) -> list[list[int]]:
@@ -76,7 +83,7 @@ def strong_components(n_symbols: int, edges: np.ndarray) -> list[list[int]]:
             if path:
                 low[path[-1][0]] = min(low[path[-1][0]], low[node])
             if low[node] == index[node]:
-                component = []
+                component: list[int] = []
                 while not component or component[-1] != node:
                     member = waiting.pop()
                     on_stack[member] = False
@@ -103,10 +110,13 @@ def close(members: np.ndarray, edges: np.ndarray, weights: np.ndarray) -> Compon
     np.add.at(step, (rows, columns), weights[inside])
     best_step = np.zeros_like(step)
     np.maximum.at(best_step, (rows, columns), weights[inside])
-    radius = float(np.abs(np.linalg.eigvals(step)).max())
-    identity = np.eye(len(members))
-    sums = np.linalg.inv(identity - step) if radius < 1 else np.full_like(step, np.inf)
-    best = np.maximum(identity, best_step)
+    sums, best = step, np.maximum(np.eye(len(members)), best_step)
     for middle in range(len(members)):
-        best = np.maximum(best, best[:, middle : middle + 1] * best[middle : middle + 1, :])
-    return Component(members, sums, best, radius)
+        loss = 1 - sums[middle, middle]
+        if not loss > SMALLEST_LOSS:
+            sums = best = np.full_like(step, np.inf)
+            break
+        with np.errstate(over="ignore"):
+            sums = sums + np.outer(sums[:, middle] / loss, sums[middle])
+            best = np.maximum(best, np.outer(best[:, middle], best[middle]))
+    return Component(members, sums + np.eye(len(members)), best)

@@ -96,14 +96,16 @@ class WeightedGrammar:
 
     def __post_init__(self) -> None:
         self.labels, self.words = list(self.labels), list(self.words)
-        self.label = np.ascontiguousarray(self.label, dtype=np.int32)
+        self.label = whole_numbers(self.label, "label", ())
         self.root = int(self.root)
         self.names = None if self.names is None else list(self.names)
         for kind, n_columns in RULE_KINDS.items():
-            rules = np.asarray(getattr(self, kind), dtype=np.int32).reshape(-1, n_columns)
+            rules = whole_numbers(getattr(self, kind), kind, (n_columns,))
             weights = np.asarray(getattr(self, f"{kind}_weight"), dtype=np.float64).reshape(-1)
             if len(rules) != len(weights):
                 raise GrammarError(f"{len(rules)} {kind} rules but {len(weights)} weights")
+            if not (weights > 0).all():
+                raise GrammarError(f"a {kind} rule has a weight that is not a positive number")
             rules, weights = sorted_sums(rules, weights)
             setattr(self, kind, rules)
             setattr(self, f"{kind}_weight", weights)
@@ -134,13 +136,15 @@ class WeightedGrammar:
                 continue
             if not np.isfinite(weights).all() or (weights <= 0).any():
                 return f"a {kind} rule has a weight that is not a positive number"
-            limits = [n_symbols] * (rules.shape[1] - 1) + [len(self.words) if kind == "lexical" else n_symbols]
+            limits = [n_symbols] * (rules.shape[1] - 1) + [
+                len(self.words) if kind == "lexical" else n_symbols
+            ]
             if (rules < 0).any() or (rules >= limits).any():
                 return f"a {kind} rule names a symbol or word that is not there"
         if len(self.bridge) and (self.label[self.bridge[:, 0]] != self.label[self.bridge[:, 1]]).any():
             return "a bridge joins symbols with different labels"
         for component in self.components:
-            if component.spectral_radius >= 1:
+            if not component.converges:
                 members = ", ".join(map(self.name_of, component.members[:8]))
                 return f"unary rules and bridges in a circle never end: {members}"
         return ""
@@ -236,7 +240,9 @@ class WeightedGrammar:
     ) -> "WeightedGrammar":
         """The inverse of `to_parts`; everything is checked."""
         for table in ("labels", "words"):
-            is_table = isinstance(header.get(table), list) and all(isinstance(name, str) for name in header[table])
+            is_table = isinstance(header.get(table), list) and all(
+                isinstance(name, str) for name in header[table]
+            )
             require(is_table, path, f"{table} is not a list of names")
         names = header.get("names")
         is_names = names is None or (isinstance(names, list) and all(isinstance(name, str) for name in names))
@@ -245,11 +251,26 @@ class WeightedGrammar:
         taken = {"label": take_array(arrays, "label", "int32", (None,), path)}
         for kind, n_columns in RULE_KINDS.items():
             taken[kind] = take_array(arrays, kind, "int32", (None, n_columns), path)
-            taken[f"{kind}_weight"] = take_array(arrays, f"{kind}_weight", "float64", (len(taken[kind]),), path)
+            taken[f"{kind}_weight"] = take_array(
+                arrays, f"{kind}_weight", "float64", (len(taken[kind]),), path
+            )
         try:
             return cls(header["labels"], header["words"], root=header["root"], names=names, **taken)
         except GrammarError as error:
             raise GrammarError(f"{os.fspath(path)}: damaged: {error}") from None
+
+
+def whole_numbers(values: object, name: str, columns: tuple[int, ...]) -> np.ndarray:
+    """An array of int32 with these columns; nothing is cut off or rearranged to make it one."""
+    array = np.asarray(values)
+    if not array.size:
+        return np.empty((0, *columns), dtype=np.int32)
+    limits = np.iinfo(np.int32)
+    if array.ndim != 1 + len(columns) or array.shape[1:] != columns:
+        raise GrammarError(f"{name} has the shape {array.shape}")
+    if array.dtype.kind not in "iu" or array.min() < limits.min or array.max() > limits.max:
+        raise GrammarError(f"{name} holds what is not the number of a symbol")
+    return np.ascontiguousarray(array, dtype=np.int32)
 
 
 def sorted_sums(rules: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -263,5 +284,3 @@ def sorted_sums(rules: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.
     if is_new.all():
         return np.ascontiguousarray(rules), np.ascontiguousarray(weights)
     return np.ascontiguousarray(rules[is_new]), np.add.reduceat(weights, np.flatnonzero(is_new))
-
-

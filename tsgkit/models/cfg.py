@@ -68,7 +68,11 @@ def with_classes(rules: RuleCounts, corpus: FlatCorpus) -> tuple[np.ndarray, np.
             words.append(name)
         types[tag, number[name]] += 1
     lexical = np.concatenate([rules.lexical, np.array(list(types), dtype=np.int32).reshape(-1, 2)])
-    return lexical, np.concatenate([rules.lexical_count, np.array(list(types.values()), dtype=np.int64)]), words
+    return (
+        lexical,
+        np.concatenate([rules.lexical_count, np.array(list(types.values()), dtype=np.int64)]),
+        words,
+    )
 
 
 def coarse_labels(labels: list[str]) -> tuple[list[str], np.ndarray]:
@@ -87,14 +91,14 @@ def coarse_labels(labels: list[str]) -> tuple[list[str], np.ndarray]:
 
 def project_rules(rules: RuleCounts, label_map: np.ndarray, n_labels: int) -> RuleCounts:
     """The counts of rules whose labels are replaced by coarser ones."""
-    parts: list[np.ndarray] = []
+    parts: dict[str, np.ndarray] = {}
     for kind, n_label_columns in (("binary", 3), ("unary", 2), ("lexical", 1)):
         rows = getattr(rules, kind).copy()
         rows[:, :n_label_columns] = label_map[rows[:, :n_label_columns]]
         merged, inverse = np.unique(rows, axis=0, return_inverse=True)
         counts = np.bincount(inverse.ravel(), weights=getattr(rules, f"{kind}_count"), minlength=len(merged))
-        parts += [merged.astype(np.int32), counts]
-    return RuleCounts(*parts, int(label_map[rules.root]), n_labels)
+        parts[kind], parts[f"{kind}_count"] = merged.astype(np.int32), counts
+    return RuleCounts(**parts, root=int(label_map[rules.root]), n_labels=n_labels)
 
 
 def cfg_model(corpus: FlatCorpus) -> Model:

@@ -94,7 +94,7 @@ class Model:
         header, arrays = read_archive(path, KIND, VERSION)
         require(isinstance(header.get("model"), str), path, "the kind of model is missing")
         require(isinstance(header.get("info"), dict), path, "the settings are missing")
-        headers = header.get("levels")
+        headers: list[dict[str, Any]] = header.get("levels")  # type: ignore[assignment]
         is_list = isinstance(headers, list) and 0 < len(headers) <= MAX_LEVELS
         require(is_list and all(isinstance(one, dict) for one in headers), path, "the grammars are missing")
         levels: list[Level] = []

@@ -54,7 +54,11 @@ def count_rules(corpus: FlatCorpus) -> RuleCounts:
         raise TreebankError(f"trees have different root labels ({names}); let cleaning add one root")
     two, one, none = (np.flatnonzero(n_children == number) for number in (2, 1, 0))
     first = corpus.child_start
-    binary = [corpus.label[two], corpus.label[corpus.child[first[two]]], corpus.label[corpus.child[first[two] + 1]]]
+    binary = [
+        corpus.label[two],
+        corpus.label[corpus.child[first[two]]],
+        corpus.label[corpus.child[first[two] + 1]],
+    ]
     unary = [corpus.label[one], corpus.label[corpus.child[first[one]]]]
     lexical = [corpus.label[none], corpus.word[none]]
     return RuleCounts(

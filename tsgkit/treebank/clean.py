@@ -1,8 +1,8 @@
 """Cleaning: from the trees annotators wrote to those that parsers are trained and scored on.
 
 Each step is a function from a tree to a new tree. `Cleaning` names the steps that are wanted and
-applies them in the order in which they stand here: empty nodes, function tags, repeated labels, unary
-chains, root.
+applies them in the order in which they stand here: empty nodes, function tags, repeated labels, root, unary
+chains.
 """
 
 import re

@@ -38,6 +38,7 @@ class ExportReader:
         self.line_number = 0
         self.has_lemmas = False
         self.in_table = False
+        self.is_skipping = False
         self.sentence: Sentence | None = None
 
     def feed(self, line: str) -> Tree | None:
@@ -46,6 +47,10 @@ class ExportReader:
         if self.nfc:
             line = unicodedata.normalize("NFC", line)
         line = line.rstrip("\r\n")
+        if self.is_skipping and not line.startswith("#BOS"):
+            self.is_skipping = not line.startswith("#EOS")
+            return None
+        self.is_skipping = False
         if self.in_table:
             self.in_table = not line.startswith("#EOT")
         elif self.sentence is None:
@@ -61,6 +66,12 @@ class ExportReader:
         elif line and not line.startswith("%%"):
             self.add_row(line, self.sentence)
         return None
+
+    def leave_sentence(self, line: str) -> None:
+        """After an error: pass over the rest of the sentence at work."""
+        self.is_skipping = self.sentence is not None and not line.startswith("#EOS")
+        self.sentence = None
+        self.in_table = False
 
     def between_sentences(self, line: str) -> None:
         columns = line.split()
@@ -184,8 +195,7 @@ def read_export(
             if skipped is None:
                 raise
             skipped.append(error)
-            reader.sentence = None
-            reader.in_table = False
+            reader.leave_sentence(line)
             continue
         if tree is not None:
             yield tree

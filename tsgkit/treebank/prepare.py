@@ -15,6 +15,7 @@ from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError
 from tsgkit.treebank.binarize import Binarization
+from tsgkit.treebank.brackets import escape_symbol
 from tsgkit.treebank.clean import Cleaning
 from tsgkit.treebank.flat import FlatCorpus
 from tsgkit.treebank.trees import is_preterminal, preorder, words
@@ -54,7 +55,8 @@ class Preparation:
         """The words of a sentence as a model sees them: rare and new ones replaced by their classes."""
         if self.lexicon is None:
             return list(sentence)
-        return [self.lexicon.lookup(word, position) for position, word in enumerate(sentence)]
+        # Treebanks in brackets have names for brackets, so a plain one is looked up by its name.
+        return [self.lexicon.lookup(escape_symbol(word), position) for position, word in enumerate(sentence)]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -90,6 +92,7 @@ def prepare(
     cleaning: Cleaning | None = None,
     binarization: Binarization | None = None,
     unknown: UnknownWords | None = None,
+    lexicon: Lexicon | None = None,
 ) -> FlatCorpus:
     """Clean and binarise trees, replace rare words, and number everything.
 
@@ -103,6 +106,8 @@ def prepare(
         None unless given.
     unknown : UnknownWords, optional
         How rare words are classed; unless given, all words are kept.
+    lexicon : Lexicon, optional
+        The closed vocabulary of another corpus, to be used for this one too.
 
     Returns
     -------
@@ -113,9 +118,9 @@ def prepare(
     corpus = FlatCorpus.from_trees(encoded(trees, steps))
     if not corpus.n_trees:
         raise TreebankError("the treebank has no trees with words")
-    lexicon = None
-    if unknown is not None:
+    if unknown is not None and lexicon is None:
         lexicon = unknown.fit(*count_words(corpus.sentences()))
+    if lexicon is not None:
         close_vocabulary(corpus, lexicon)
     corpus.settings = {"preparation": Preparation(steps.cleaning, binarization, lexicon).to_dict()}
     return corpus

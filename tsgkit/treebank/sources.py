@@ -6,6 +6,7 @@
 import glob
 import itertools
 import os
+import sys
 from collections.abc import Iterable, Iterator
 from importlib import resources
 from pathlib import Path
@@ -228,3 +229,12 @@ def write_trees(trees: Iterable[Tree], path: Source = "-", format: str = "line")
     """Write trees to a file, whole or not at all; ``-`` is stdout, names in .gz and .xz are packed."""
     with open_output(path) as file:
         file.writelines(format_trees(trees, format))
+
+
+def report_skipped(skipped: list[TreebankError] | None) -> None:
+    """Tell the user on stderr what was left out, if leaving out was asked for."""
+    if skipped is None:
+        return
+    for error in skipped:
+        print(f"skipped: {error}", file=sys.stderr)
+    print(f"tsgkit: skipped {len(skipped)} bad tree{'s'[: len(skipped) != 1]}", file=sys.stderr)

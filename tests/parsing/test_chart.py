@@ -1,0 +1,558 @@
+"""The chart against plain enumeration and equations, and against closed forms where sentences are long."""
+
+from math import comb, inf, isclose, log
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from reference.chart import Reference, TooManyDerivations, best, lexical_entries, total
+from strategies import grammars, sentences, sized
+
+from tsgkit._chart import Chart, Mask, Projection
+from tsgkit._derivations import best_derivation, sample_derivations
+from tsgkit._forest import forest_of
+from tsgkit._grammar_index import GrammarIndex
+from tsgkit.grammar import WeightedGrammar
+
+many = settings(max_examples=300, deadline=None, derandomize=True)
+some = settings(max_examples=100, deadline=None, derandomize=True)
+
+
+def filled(grammar, sentence, index=None, **options):
+    index = index or GrammarIndex(grammar)
+    chart = Chart(index)
+    chart.fill(*lexical_entries(grammar, index, sentence), **options)
+    return chart
+
+
+def items_of(chart, outside=False):
+    """All values of a chart as ``{(symbol, start, end): log value}``."""
+    values = chart.outside_values if outside else chart.inside_values
+    return {
+        (symbol, start, end): value
+        for start in range(chart.n_words)
+        for end in range(start + 1, chart.n_words + 1)
+        for symbol, value in values(start, end).items()
+    }
+
+
+def assert_same(logs, expected, tolerance=1e-9):
+    """`expected` holds plain values."""
+    assert logs.keys() == expected.keys()
+    for item, value in logs.items():
+        assert isclose(value, log(expected[item]), rel_tol=tolerance, abs_tol=tolerance), item
+
+
+def assert_fits(chart, reference):
+    """Inside, outside and total of a chart are those of the reference."""
+    combine = best if chart.is_viterbi else total
+    inside = reference.inside(combine)
+    assert_same(items_of(chart), inside)
+    root = (reference.root, 0, reference.n_words)
+    if root not in inside:
+        assert chart.log_total == -inf
+        with pytest.raises(ValueError, match="no derivation"):
+            chart.fill_outside()
+        return False
+    assert isclose(chart.log_total, log(inside[root]), rel_tol=1e-9, abs_tol=1e-9)
+    chart.fill_outside()
+    assert_same(items_of(chart, outside=True), reference.outside(inside, combine))
+    return True
+
+
+# ---- values ----------------------------------------------------------------------------------------------
+
+
+@many
+@given(data=st.data())
+def test_values_solve_the_equations(data):
+    grammar = data.draw(grammars())
+    sentence = data.draw(sentences(grammar))
+    for viterbi in (False, True):
+        assert_fits(filled(grammar, sentence, viterbi=viterbi), Reference(grammar, sentence))
+
+
+@many
+@given(data=st.data())
+def test_values_are_sums_over_derivations(data):
+    grammar = data.draw(grammars(cyclic=False))
+    sentence = data.draw(sentences(grammar))
+    reference = Reference(grammar, sentence)
+    try:
+        derivations = reference.all_derivations()
+    except TooManyDerivations:
+        assume(False)
+    found = {item: [weight for weight, _ in ways] for item, ways in derivations.items() if ways}
+    whole = derivations[reference.root, 0, len(sentence)]
+    through = {}
+    for weight, rows in whole:
+        for symbol, start, end, _ in rows:
+            through.setdefault((symbol, start, end), []).append(weight)
+    for viterbi, combine in ((False, sum), (True, max)):
+        chart = filled(grammar, sentence, viterbi=viterbi)
+        inside = items_of(chart)
+        assert_same(inside, {item: combine(ways) for item, ways in found.items()})
+        assert (chart.log_total > -inf) == bool(whole)
+        if whole:
+            assert isclose(chart.log_total, log(combine(weight for weight, _ in whole)), abs_tol=1e-9)
+            chart.fill_outside()
+            both = {item: value + inside[item] for item, value in items_of(chart, outside=True).items()}
+            assert_same(both, {item: combine(ways) for item, ways in through.items()})
+
+
+@some
+@given(data=st.data())
+def test_weights_of_any_size(data):
+    grammar = data.draw(grammars(cyclic=False))
+    for kind in ("binary", "unary", "bridge", "lexical"):
+        weights = getattr(grammar, f"{kind}_weight")
+        powers = data.draw(st.lists(st.integers(-30, 30), min_size=len(weights), max_size=len(weights)))
+        setattr(grammar, f"{kind}_weight", weights * 10.0 ** np.array(powers, dtype=float))
+    # Short enough for the range of floats, as the values of a cell must fit into it together.
+    sentence = data.draw(sentences(grammar, 2))
+    for viterbi in (False, True):
+        assert_fits(filled(grammar, sentence, viterbi=viterbi), Reference(grammar, sentence))
+
+
+def test_entries_of_the_same_symbol_are_one():
+    grammar = WeightedGrammar(["S"], ["a"], [0], 0, lexical=[(0, 0)], lexical_weight=[1.0])
+    for viterbi in (False, True):
+        chart = Chart(GrammarIndex(grammar))
+        entries = np.array([0, 2]), np.zeros(2, np.int32), np.array([0.25, 0.5])
+        assert isclose(chart.fill(*entries, viterbi=viterbi), log(0.75))
+    assert isclose(best_derivation(chart)[1], log(0.75))
+
+
+# ---- one chart for many sentences ------------------------------------------------------------------------
+
+
+@some
+@given(data=st.data())
+def test_nothing_stays_of_the_last_sentence(data):
+    grammar = data.draw(grammars())
+    index = GrammarIndex(grammar)
+    chart, coarse = Chart(index), Chart(index)
+    projection = Projection(index, index, range(len(grammar.labels)), range(grammar.n_symbols))
+    for sentence in data.draw(st.lists(sentences(grammar, 8), min_size=2, max_size=6)):
+        entries = lexical_entries(grammar, index, sentence)
+        mask = None
+        if coarse.fill(*entries) > -inf:
+            coarse.fill_outside()
+            mask = coarse.make_mask(data.draw(st.sampled_from([0.0, 0.2])))
+        for options in data.draw(
+            st.lists(
+                st.sampled_from(
+                    [{}, {"viterbi": True}, {"mask": mask}, {"mask": mask, "viterbi": True}, {"growth": -2.0}]
+                ),
+                min_size=1,
+                max_size=4,
+            )
+        ):
+            fresh = Chart(index)
+            for one in (chart, fresh):
+                one.fill(*entries, projection=projection, **options)
+            # To the last bit: nothing but the sentence may enter.
+            assert chart.log_total == fresh.log_total
+            assert items_of(chart) == items_of(fresh)
+            if chart.log_total > -inf:
+                for one in (chart, fresh):
+                    one.fill_outside()
+                assert items_of(chart, outside=True) == items_of(fresh, outside=True)
+                assert chart.make_mask(0.1).count() == fresh.make_mask(0.1).count()
+            if chart.log_total > -inf and not chart.is_viterbi:
+                one, other = forest_of(chart), forest_of(fresh)
+                assert (one.rules == other.rules).all()
+                assert (one.posteriors == other.posteriors).all()
+                assert (forest_of(chart).posteriors == one.posteriors).all()
+
+
+# ---- pruning ---------------------------------------------------------------------------------------------
+
+
+def shares_of(reference, combine):
+    """``{item: share of the whole}`` and the same for labels in place of symbols."""
+    inside = reference.inside(combine)
+    whole = inside[reference.root, 0, reference.n_words]
+    outside = reference.outside(inside, combine)
+    shares = {item: value * outside.get(item, 0.0) / whole for item, value in inside.items()}
+    labels = {}
+    for (symbol, start, end), share in shares.items():
+        labels.setdefault((reference.label[symbol], start, end), []).append(share)
+    return shares, {key: combine(parts) for key, parts in labels.items()}
+
+
+@st.composite
+def coarse_and_fine(draw):
+    """Two grammars over the same words, and maps from the labels and symbols of the second to the first."""
+    fine = draw(grammars())
+    coarse = draw(
+        st.one_of(st.just(fine), grammars().filter(lambda other: len(other.words) >= len(fine.words)))
+    )
+    symbol_map = None
+    if coarse is fine and draw(st.booleans()):
+        label_map = list(range(len(fine.labels)))
+    else:
+        label_map = draw(sized(st.integers(0, len(coarse.labels) - 1), len(fine.labels), len(fine.labels)))
+    if draw(st.booleans()):
+        symbols = st.integers(-1, coarse.n_symbols - 1)
+        symbol_map = draw(
+            st.one_of(
+                sized(symbols, fine.n_symbols, fine.n_symbols),
+                st.just([min(symbol, coarse.n_symbols - 1) for symbol in range(fine.n_symbols)]),
+            )
+        )
+    return coarse, fine, label_map, symbol_map
+
+
+@many
+@given(data=st.data())
+def test_pruning(data):
+    coarse, fine, label_map, symbol_map = data.draw(coarse_and_fine())
+    sentence = data.draw(sentences(fine))
+    threshold = data.draw(st.sampled_from([0.0, 1e-4, 0.03, 0.2]))
+    coarse_chart = filled(coarse, sentence, viterbi=data.draw(st.booleans()))
+    assume(coarse_chart.log_total > -inf)
+    with pytest.raises(ValueError, match="outside"):
+        coarse_chart.make_mask(threshold)
+    coarse_chart.fill_outside()
+    mask = coarse_chart.make_mask(threshold)
+
+    shares, label_shares = shares_of(Reference(coarse, sentence), best if coarse_chart.is_viterbi else total)
+    every = [*shares.values(), *label_shares.values()]
+    assume(threshold == 0.0 or not any(isclose(share, threshold, rel_tol=1e-6) for share in every))
+    left = {key for key, share in label_shares.items() if share >= threshold}
+    for start, end in Reference(coarse, sentence).spans():
+        assert mask.labels_at(start, end) == sorted(key[0] for key in left if key[1:] == (start, end))
+    assert mask.count() == len(left)
+
+    def allowed(symbol, start, end):
+        if (label_map[fine.label[symbol]], start, end) not in left:
+            return False
+        pruning = -1 if symbol_map is None else symbol_map[symbol]
+        return pruning < 0 or shares.get((pruning, start, end), -1.0) >= threshold
+
+    index = GrammarIndex(fine)
+    projection = Projection(index, coarse_chart.grammar, label_map, symbol_map)
+    for viterbi in (False, True):
+        chart = filled(fine, sentence, index, viterbi=viterbi, mask=mask, projection=projection)
+        reference = Reference(fine, sentence, allowed)
+        if assert_fits(chart, reference):
+            if viterbi:
+                rows, log_weight = best_derivation(chart)
+                assert isclose(reference.log_weight(rows), chart.log_total, abs_tol=1e-9)
+                assert isclose(log_weight, chart.log_total, abs_tol=1e-9)
+            else:
+                for rows, log_weight in sample_derivations(chart, 5, np.random.PCG64(1)):
+                    assert isclose(reference.log_weight(rows), log_weight, abs_tol=1e-9)
+                forest = forest_of(chart)
+                found = dict(zip(map(tuple, forest.rules.tolist()), forest.posteriors, strict=True))
+                expected = reference.rule_counts()
+                assert found.keys() <= expected.keys()
+                for rule, value in expected.items():
+                    assert isclose(found.get(rule, 0.0), value, rel_tol=1e-8, abs_tol=1e-11)
+
+
+@pytest.mark.parametrize("kept", [0.5, 0.99])
+def test_part_of_a_circle_is_forbidden(kept):
+    """The symbols 1, 2, 3 go round; the mask leaves out one of them, and whoever needs it."""
+    round_trip = [(1, 2), (2, 3), (3, 1), (2, 1), (0, 1), (1, 1)]
+    weights = [2.0, 3.0, kept / 24, kept / 8, 1.0, kept / 4]
+    fine = WeightedGrammar(
+        ["S", "A", "B", "C"], ["a", "b"], [0, 1, 2, 3], 0, unary=round_trip, unary_weight=weights,
+        binary=[(1, 2, 3), (3, 1, 2), (0, 3, 1)], binary_weight=[0.5, 0.25, 2.0],
+        lexical=[(2, 0), (3, 0), (1, 1)], lexical_weight=[0.25, 0.5, 1.0],
+    )  # fmt: skip
+    index = GrammarIndex(fine)
+    for forbidden in (1, 2, 3):
+        others = [symbol for symbol in (1, 2, 3) if symbol != forbidden]
+        # A coarse grammar that makes every span of the others' labels.
+        coarse = WeightedGrammar(
+            fine.labels, fine.words, fine.label, 0,
+            binary=[(x, y, z) for x in (0, *others) for y in others for z in others],
+            binary_weight=[1.0] * 12, unary=[(0, others[0])], unary_weight=[1.0],
+            lexical=[(x, word) for x in others for word in (0, 1)], lexical_weight=[1.0] * 4,
+        )  # fmt: skip
+        for sentence in ([0], [1], [0, 1], [1, 0, 0], [0, 1, 0, 1]):
+            coarse_chart = filled(coarse, sentence)
+            coarse_chart.fill_outside()
+            mask = coarse_chart.make_mask(0.0)
+            projection = Projection(index, coarse_chart.grammar, range(4))
+            for viterbi in (False, True):
+                chart = filled(fine, sentence, index, viterbi=viterbi, mask=mask, projection=projection)
+                assert_fits(chart, Reference(fine, sentence, lambda symbol, *_, no=forbidden: symbol != no))
+
+
+# ---- long sentences --------------------------------------------------------------------------------------
+
+
+def bush(*, weight=0.5):
+    """S -> S S | a | b: every binary tree is a derivation."""
+    return WeightedGrammar(
+        ["S"], ["a", "b"], [0], 0, binary=[(0, 0, 0)], binary_weight=[weight],
+        lexical=[(0, 0), (0, 1)], lexical_weight=[0.25, 1e-6],
+    )  # fmt: skip
+
+
+def log_n_trees(n_leaves):
+    """The logarithm of the number of binary trees: Catalan's."""
+    return log(comb(2 * n_leaves - 2, n_leaves - 1) // n_leaves)
+
+
+@pytest.mark.parametrize("weight", [0.5, 1e-30, 1e30, 1e-60, 1e60])
+@pytest.mark.parametrize("n_words", [2, 63, 64, 65, 127, 128, 129, 250])
+def test_all_trees_over_a_long_sentence(weight, n_words):
+    grammar = bush(weight=weight)
+    sentence = [word % 3 % 2 for word in range(n_words)]
+    log_word = [log([0.25, 1e-6][word]) for word in sentence]
+    index = GrammarIndex(grammar)
+    entries = lexical_entries(grammar, index, sentence)
+    free = Chart(index)
+    free.fill(*entries)
+    free.fill_outside()
+    projection = Projection(index, index, [0])
+    masked = Chart(index)
+    masked.fill(*entries, mask=free.make_mask(0.0), projection=projection)
+    masked.fill_outside()
+    for chart in (free, masked):
+        assert isclose(chart.log_total, log_n_trees(n_words) + (n_words - 1) * log(weight) + sum(log_word))
+        for start in range(0, n_words, 7):
+            for end in range(start + 1, n_words + 1, 5):
+                length, outer = end - start, n_words - (end - start)
+                inside = log_n_trees(length) + (length - 1) * log(weight) + sum(log_word[start:end])
+                # Seen from outside, the span is one leaf.
+                outside = log_n_trees(outer + 1) + outer * log(weight)
+                outside += sum(log_word[:start]) + sum(log_word[end:])
+                assert isclose(chart.inside_values(start, end)[0], inside, rel_tol=1e-9)
+                assert isclose(chart.outside_values(start, end)[0], outside, rel_tol=1e-9, abs_tol=1e-9)
+    viterbi = Chart(index)
+    viterbi.fill(*entries, viterbi=True)
+    assert isclose(viterbi.log_total, (n_words - 1) * log(weight) + sum(log_word))
+    rows, log_weight = best_derivation(viterbi)
+    assert len(rows) == 2 * n_words - 1
+    assert isclose(log_weight, viterbi.log_total)
+
+
+@pytest.mark.parametrize("weight", [1e-200, 1e200])
+@pytest.mark.parametrize("viterbi", [False, True])
+def test_too_far_from_one(weight, viterbi):
+    """Two halves of such a sentence cannot be multiplied; that must not look like no derivation."""
+    grammar = bush(weight=weight)
+    index = GrammarIndex(grammar)
+    chart = Chart(index)
+    with pytest.raises(OverflowError, match="range of floats"):
+        chart.fill(*lexical_entries(grammar, index, [0] * 60), viterbi=viterbi)
+    assert chart.log_total == -inf
+    with pytest.raises(ValueError, match="no derivation"):
+        chart.fill_outside()
+    expected = log(weight) + 2 * log(0.25)
+    assert isclose(chart.fill(*lexical_entries(grammar, index, [0] * 2), viterbi=viterbi), expected)
+
+
+NEAR_64 = [1, 2, 62, 63, 64, 65, 66, 127, 128, 129]
+
+
+@pytest.mark.parametrize(
+    ("n_before", "n_left"), [(one, other) for one in NEAR_64 for other in (1, 2, 63, 64, 65)]
+)
+def test_a_single_split_point_anywhere(n_before, n_left):
+    """p..p a..a b..b: the mask leaves one way to cut it, whose places are near the ends of words of 64 flags."""
+    labels = ["X", "S", "P", "A", "B"]
+    parts = {"p": n_before, "a": n_left, "b": 64}
+    sentence = [word for word, count in enumerate(parts.values()) for _ in range(count)]
+    rules = [(0, 2, 1), (1, 3, 4), (2, 2, 2), (3, 3, 3), (4, 4, 4)]
+    coarse = WeightedGrammar(
+        labels, list(parts), range(5), 0, binary=rules, binary_weight=[0.5] * 5,
+        lexical=[(2, 0), (3, 1), (4, 2)], lexical_weight=[0.5] * 3,
+    )  # fmt: skip
+    # The fine grammar has two symbols for B, and would cut anywhere if it might.
+    fine = WeightedGrammar(
+        labels, list(parts), [0, 1, 2, 3, 4, 4], 0,
+        binary=[*rules, (1, 3, 5), (1, 4, 3), (3, 2, 3), (4, 4, 3), (2, 2, 3), (5, 5, 5)],
+        binary_weight=[0.5] * 11,
+        lexical=[(2, 0), (3, 1), (4, 2), (5, 2)], lexical_weight=[0.5, 0.5, 0.5, 0.25],
+    )  # fmt: skip
+    coarse_chart = filled(coarse, sentence)
+    coarse_chart.fill_outside()
+    mask = coarse_chart.make_mask(0.0)
+    index = GrammarIndex(fine)
+    projection = Projection(index, coarse_chart.grammar, range(5))
+    chart = filled(fine, sentence, index, mask=mask, projection=projection)
+    trees = sum(log_n_trees(count) for count in parts.values())
+    n_words = len(sentence)
+    expected = trees + (2 * n_words - 1) * log(0.5) + log(1 + 0.5**64)
+    assert isclose(chart.log_total, expected)
+    chart.fill_outside()
+    root = (0, n_words)
+    assert isclose(chart.outside_values(*root)[0], 0.0, abs_tol=1e-9)
+    share = chart.inside_values(n_before, n_words)[1] + chart.outside_values(n_before, n_words)[1]
+    assert isclose(share, chart.log_total)
+    found = {
+        (start, split, end) for start, split, end, label, *_ in forest_of(chart).rules.tolist() if label <= 1
+    }
+    assert found == {(0, n_before, n_words), (n_before, n_before + n_left, n_words)}
+
+
+def test_a_long_right_linear_sentence():
+    """One derivation, under a grammar of many symbols, with very different words."""
+    n_symbols, n_words = 130, 250
+    chain = [(symbol, (symbol + 1) % n_symbols) for symbol in range(n_symbols)]
+    lexical_weight = [10.0 ** -(symbol % 25) for symbol in range(n_symbols)]
+    grammar = WeightedGrammar(
+        [f"L{number}" for number in range(n_symbols)] + ["T"], [f"w{number}" for number in range(n_symbols)],
+        [*range(n_symbols), n_symbols], n_symbols - 1,
+        binary=[(x, n_symbols, y) for x, y in chain], binary_weight=[0.5] * n_symbols,
+        lexical=[(n_symbols, word) for word in range(n_symbols)] + [(x, 0) for x in range(n_symbols)],
+        lexical_weight=lexical_weight + [0.125] * n_symbols,
+    )  # fmt: skip
+    sentence = [word % n_symbols for word in range(n_words - 1)] + [0]
+    expected = (
+        (n_words - 1) * log(0.5) + sum(log(lexical_weight[word]) for word in sentence[:-1]) + log(0.125)
+    )
+    for viterbi in (False, True):
+        assert isclose(filled(grammar, sentence, viterbi=viterbi).log_total, expected)
+    rows, log_weight = best_derivation(filled(grammar, sentence, viterbi=True))
+    assert isclose(Reference(grammar, sentence).log_weight(rows), expected)
+    assert isclose(log_weight, expected)
+
+
+# ---- limits and errors -----------------------------------------------------------------------------------
+
+
+def test_memory_bound():
+    grammar = bush()
+    index = GrammarIndex(grammar)
+    chart = Chart(index, max_bytes=20_000)
+    short, long = [0, 1, 0], [0] * 100
+    for viterbi in (False, True):
+        for sentence in (short, long, short, [0] * 20, [0] * 30, [0] * 40, short):
+            log_total = chart.fill(*lexical_entries(grammar, index, sentence), viterbi=viterbi)
+            fresh = filled(grammar, sentence, viterbi=viterbi)
+            assert chart.is_over_budget == (fresh.n_bytes > 20_000)
+            if not chart.is_over_budget:
+                assert log_total == fresh.log_total
+                assert items_of(chart) == items_of(fresh)
+                continue
+            assert log_total == chart.log_total == -inf
+            assert chart.inside_values(0, 1) == {}
+            with pytest.raises(ValueError, match="no derivation"):
+                chart.fill_outside()
+            with pytest.raises(ValueError, match="no derivation"):
+                (best_derivation if viterbi else sample_derivations)(
+                    *[chart, 1, np.random.PCG64(1)][: 3 - 2 * viterbi]
+                )
+    assert Chart(index, max_bytes=0).fill(*lexical_entries(grammar, index, short)) == -inf
+
+
+def test_the_bound_holds_before_memory_is_taken():
+    index = GrammarIndex(bush())
+    chart = Chart(index)
+    n_words = 1_000_000
+    starts = np.arange(n_words + 1)
+    assert chart.fill(starts, np.zeros(n_words, np.int32), np.ones(n_words)) == -inf
+    assert chart.is_over_budget
+    assert chart.fill(starts[:2], np.zeros(1, np.int32), np.full(1, 0.5)) == pytest.approx(log(0.5))
+
+
+def test_a_word_without_entries():
+    chart = Chart(GrammarIndex(bush()))
+    nothing = np.zeros(3, np.int64), np.empty(0, np.int32), np.empty(0)
+    assert chart.fill(*nothing) == -inf
+    assert chart.fill(np.array([0, 1, 1, 2]), np.zeros(2, np.int32), np.ones(2)) == -inf
+    assert chart.inside_values(0, 3) == {}
+    assert chart.inside_values(0, 1) == {0: pytest.approx(0.0)}
+
+
+@pytest.mark.parametrize(
+    ("starts", "ranks", "weights", "problem"),
+    [
+        ([0], [], [], "at least one word"),
+        ([], [], [], "at least one word"),
+        ([0, 1], [1], [0.5], "no symbol 1"),
+        ([0, 1], [-1], [0.5], "no symbol -1"),
+        ([0, 2], [0], [0.5], "fit together"),
+        ([0, 1], [0, 0], [0.5, 0.5], "fit together"),
+        ([0, 1], [0], [0.5, 0.5], "fit together"),
+        ([1, 1], [0], [0.5], "fit together"),
+        ([-1, 1], [0], [0.5], "fit together"),
+        ([0, 2, 1], [0], [0.5], "not in order"),
+        ([0, -5, 1], [0], [0.5], "not in order"),
+        ([0, 1], [0], [0.0], "positive"),
+        ([0, 1], [0], [-1.0], "positive"),
+        ([0, 1], [0], [float("nan")], "positive"),
+        ([0, 1], [0], [float("inf")], "positive"),
+    ],
+)
+def test_bad_entries(starts, ranks, weights, problem):
+    chart = Chart(GrammarIndex(bush()))
+    with pytest.raises(ValueError, match=problem):
+        chart.fill(np.array(starts, np.int64), np.array(ranks, np.int32), np.array(weights, np.float64))
+
+
+def test_bad_types():
+    chart = Chart(GrammarIndex(bush()))
+    starts, ranks, weights = np.array([0, 1]), np.zeros(1, np.int32), np.ones(1)
+    for entries in (
+        (starts.astype(np.int32), ranks, weights),
+        (starts, ranks.astype(np.int64), weights),
+        (starts, ranks, weights.astype(np.float32)),
+        (np.zeros((2, 2), np.int64), ranks, weights),
+        (np.array([0, 9, 1])[::2], ranks, weights),
+    ):
+        with pytest.raises(ValueError, match="Buffer|buffer|contiguous"):
+            chart.fill(*entries)
+    for growth in (float("nan"), inf, -inf):
+        with pytest.raises(ValueError, match="growth"):
+            chart.fill(starts, ranks, weights, growth=growth)
+
+
+def test_any_growth_gives_the_same():
+    grammar = bush()
+    index = GrammarIndex(grammar)
+    entries = lexical_entries(grammar, index, [0, 1, 0, 0])
+    expected = Chart(index).fill(*entries)
+    for growth in (-500.0, -3.0, 0.0, 10.0, 500.0, 5000.0, -5000.0):
+        assert isclose(Chart(index).fill(*entries, growth=growth), expected)
+
+
+def test_spans_that_are_not_there():
+    chart = filled(bush(), [0, 0])
+    chart.fill_outside()
+    for span in ((0, 0), (1, 1), (-1, 1), (0, 3), (2, 1)):
+        for ask in (chart.inside_values, chart.outside_values, chart.make_mask(0.0).labels_at):
+            with pytest.raises(IndexError):
+                ask(*span)
+    with pytest.raises(ValueError, match="outside"):
+        filled(bush(), [0, 0]).outside_values(0, 1)
+
+
+def test_a_mask_of_something_else():
+    grammar = bush()
+    index, other = GrammarIndex(grammar), GrammarIndex(grammar)
+    chart = filled(grammar, [0, 0], index)
+    chart.fill_outside()
+    mask = chart.make_mask(0.0)
+    entries = {n: lexical_entries(grammar, index, [0] * n) for n in (2, 3)}
+    right, wrong_fine, wrong_coarse = (
+        Projection(*pair, [0]) for pair in ((index, index), (other, index), (index, other))
+    )
+    assert Chart(index).fill(*entries[2], mask=mask, projection=right) == pytest.approx(chart.log_total)
+    for n_words, projection in ((3, right), (2, wrong_fine), (2, wrong_coarse), (2, None)):
+        with pytest.raises(ValueError, match="does not belong"):
+            Chart(index).fill(*entries[n_words], mask=mask, projection=projection)
+    with pytest.raises(ValueError, match="does not belong"):
+        Chart(index).fill(*entries[2], mask=Mask(), projection=right)
+
+
+@pytest.mark.parametrize("label_map", [[], [1], [-1], [0, 0]])
+def test_label_maps_that_do_not_fit(label_map):
+    index = GrammarIndex(bush())
+    with pytest.raises(ValueError, match="label map"):
+        Projection(index, index, label_map)
+
+
+@pytest.mark.parametrize("symbol_map", [[], [1], [-2], [0, 0]])
+def test_symbol_maps_that_do_not_fit(symbol_map):
+    index = GrammarIndex(bush())
+    with pytest.raises(ValueError, match="symbol map"):
+        Projection(index, index, [0], symbol_map)

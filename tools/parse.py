@@ -1,0 +1,173 @@
+"""Parse sentences with a trained model.
+
+Usage:
+  tsgkit parse [options] MODEL...
+  tsgkit parse -h | --help | --version
+
+One sentence a line, its words separated by blanks; one tree a line comes out, in the same order, over
+exactly these words, under the root of the treebank. An empty line gives an empty tree. A sentence that the
+grammar cannot analyse gets a fallback tree; how many did is said at the end, and --scores shows which.
+
+Options:
+  -i FILE, --input=FILE    sentences (plain, gzip or xz) [default: -]
+  -o FILE, --output=FILE   trees [default: -]
+  --tokenize               the input is raw text, one sentence a line: cut it into words as the Penn
+                           Treebank does
+  --tags=MODE              none; or words come as word/TAG and the tags are hard (no others are
+                           considered) or soft (others count a hundredth) [default: none]
+  --objective=NAME         which tree is best: mpd (most probable derivation), mpp (most probable tree, from
+                           the best derivations), mer (most expected correct rules), max-rule (largest
+                           product of rule posteriors), or mpp-sampled, mer-sampled, max-rule-sampled
+                           [default: max-rule]
+  --kbest=N                so many trees, best first, then an empty line [default: 1]
+  --scores                 before each tree, separated by tabs: the sentence's number, the tree's rank, its
+                           log probability given the words, its score, and the kind of fallback (or ok)
+  --confidence             give every phrase its posterior probability, as in NP=0.93 (EVALB and
+                           `tsgkit prepare` cut it off again)
+  --max-length=N           longer sentences get a flat fallback tree
+  --max-memory=MB          sentences whose chart needs more get a fallback tree [default: 1024]
+  --threshold=P            prune what has a smaller share of the probability; 0 for no pruning [default: 1e-4]
+  --pruning=KIND           by posterior or max-marginal [default: posterior]
+  --samples=N              for the sampled objectives [default: 1000]
+  --seed=N                 for the sampled objectives [default: 0]
+  --threads=N              the output is the same for any number [default: 1]
+  -q, --quiet              no progress and no remarks
+  -h, --help               this text
+  --version                the version
+"""
+
+import contextlib
+import io
+import math
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any, TextIO
+
+from nltk.tokenize import TreebankWordTokenizer
+from nltk.tree import Tree
+
+from tsgkit.cli import choice, command, integer, number, parse_arguments
+from tsgkit.errors import UsageError
+from tsgkit.options import optional_integer, seed_of
+from tsgkit.parsing import Parse, Parser
+from tsgkit.parsing.engine import OBJECTIVES, PRUNING
+from tsgkit.parsing.lexical import TAG_MODES
+from tsgkit.parsing.parser import brackets_of
+from tsgkit.progress import progress
+from tsgkit.treebank.brackets import format_tree
+from tsgkit.treebank.sources import decode_lines
+from tsgkit.treebank.trees import is_preterminal, preorder
+
+Sentence = tuple[list[str], list[str | None] | None]
+
+
+def sentence_reader(arguments: dict[str, Any]) -> Callable[[str], Sentence]:
+    """How a line of input becomes words and tags."""
+    tagged = choice(arguments, "--tags", TAG_MODES) != "none"
+    if arguments["--tokenize"]:
+        if tagged:
+            raise UsageError("--tokenize and --tags do not go together: tags come with words")
+        tokenizer = TreebankWordTokenizer()
+        return lambda line: (tokenizer.tokenize(line, convert_parentheses=True), None)
+    if not tagged:
+        return lambda line: (line.split(), None)
+    return tagged_sentence
+
+
+def tagged_sentence(line: str) -> Sentence:
+    """Words and tags of ``word/TAG word/TAG``; a word without a slash has no tag."""
+    pairs = [token.rpartition("/") for token in line.split()]
+    words = [word if slash and word else tag for word, slash, tag in pairs]
+    return words, [tag if slash and word else None for word, slash, tag in pairs]
+
+
+def with_confidence(parse: Parse) -> Tree:
+    """The best tree, the posterior of every phrase at its label."""
+    tree = parse.tree.copy(deep=True)
+    for node, bracket in zip(preorder(tree), brackets_of(tree), strict=True):
+        if len(node) and not is_preterminal(node):
+            node.set_label(f"{node.label()}={parse.confidence.get(bracket, 0.0):.3f}")
+    return tree
+
+
+def format_parse(parse: Parse, sentence_number: int, arguments: dict[str, Any]) -> Iterator[str]:
+    """The lines of output for a sentence."""
+    many = arguments["--kbest"] > 1
+    for rank, tree in enumerate(parse.trees, start=1):
+        chosen = with_confidence(parse) if arguments["--confidence"] and rank == 1 else tree
+        text = format_tree(chosen) if len(chosen) else f"({chosen.label()})"
+        if arguments["--scores"]:
+            log_probability = (
+                parse.log_probabilities[rank - 1] - parse.log_total if not parse.fallback else -math.inf
+            )
+            columns = (sentence_number, rank, f"{log_probability:.6f}", f"{parse.scores[rank - 1]:.6f}")
+            text = "\t".join(map(str, (*columns, parse.fallback or "ok", text)))
+        yield f"{text}\n"
+    if many:
+        yield "\n"
+
+
+@contextlib.contextmanager
+def streaming_output(path: str) -> Iterator[TextIO]:
+    """Where trees go as they come."""
+    if path == "-":
+        stdout = sys.stdout
+        if isinstance(stdout, io.TextIOWrapper):
+            stdout.reconfigure(encoding="utf-8")
+        yield stdout
+    else:
+        with open(path, "w", encoding="utf-8", newline="\n") as file:
+            yield file
+
+
+def report(fallbacks: Counter[str], n_sentences: int, seconds: float) -> None:
+    kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(fallbacks.items()) if kind)
+    without = sum(count for kind, count in fallbacks.items() if kind)
+    rate = n_sentences / seconds if seconds else 0.0
+    print(
+        f"tsgkit: {n_sentences} sentences in {seconds:.1f} s ({rate:.1f} a second),"
+        f" {without} with a fallback tree" + (f" ({kinds})" if kinds else ""),
+        file=sys.stderr,
+    )
+
+
+@command
+def main(argv: list[str]) -> int:
+    arguments = parse_arguments(__doc__, argv)
+    if len(arguments["MODEL"]) > 1:
+        raise UsageError("only one MODEL at a time: products of models are not there yet")
+    arguments["--kbest"] = integer(arguments, "--kbest", 1)
+    read_sentence = sentence_reader(arguments)
+    parser = Parser(
+        arguments["MODEL"][0],
+        objective=choice(arguments, "--objective", OBJECTIVES),
+        threshold=number(arguments, "--threshold", 0, 0.999),
+        pruning=choice(arguments, "--pruning", PRUNING),
+        n_samples=integer(arguments, "--samples", 1),
+        max_bytes=integer(arguments, "--max-memory", 1) << 20,
+        max_length=optional_integer(arguments, "--max-length", 0),
+        tags=arguments["--tags"],
+        seed=seed_of(arguments),
+    )
+    threads = integer(arguments, "--threads", 1)
+    started = time.perf_counter()
+    fallbacks: Counter[str] = Counter()
+    sentences = map(read_sentence, decode_lines(arguments["--input"], "utf-8"))
+    with streaming_output(arguments["--output"]) as output:
+        parses = parser.parse_batch(
+            sentences, threads=threads, k=arguments["--kbest"], confidence=arguments["--confidence"]
+        )
+        for sentence_number, parse in enumerate(
+            progress(parses, "parsing", "sentences", quiet=arguments["--quiet"]), 1
+        ):
+            output.writelines(format_parse(parse, sentence_number, arguments))
+            fallbacks[parse.fallback] += 1
+    if not arguments["--quiet"]:
+        report(fallbacks, fallbacks.total(), time.perf_counter() - started)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,382 @@
+"""The parser: sentences in, trees out, one for every input whatever it is.
+
+`Parser` is an `nltk.parse.api.ParserI`. What a sentence's tree rests on is never hidden: a `Parse` says
+whether the grammar made it or a fallback did, and with what probability.
+"""
+
+import math
+import os
+import queue
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from nltk.parse.api import ParserI
+from nltk.tree import ProbabilisticTree, Tree
+
+from tsgkit.errors import UsageError
+from tsgkit.grammar import WeightedGrammar
+from tsgkit.models.model import Model
+from tsgkit.parsing.engine import Candidate, Chain, Engine, EngineSettings
+from tsgkit.parsing.fallback import flat_rows, glued_rows
+from tsgkit.parsing.lexical import TAG_MODES, LexicalTable
+from tsgkit.parsing.rows import rows_of_tree, tree_of_rows
+from tsgkit.treebank.binarize import undo_label
+from tsgkit.treebank.clean import chain_parts
+
+Bracket = tuple[str, int, int]
+FALLBACKS = ("empty", "coarse", "glued", "flat")
+# Sentences given to each thread before results are waited for.
+WINDOW = 8
+
+
+@dataclass
+class Parse:
+    """The analysis of a sentence.
+
+    Attributes
+    ----------
+    words : list of str
+        The sentence, as given.
+    trees : list of nltk.Tree
+        Best first; at least one, over exactly these words.
+    scores : list of float
+        By the objective, one per tree.
+    log_probabilities : list of float
+        Of each tree with its words under the grammar; -inf for a fallback.
+    log_total : float
+        Of the words: summed over all trees that were looked at.
+    fallback : str
+        ``''`` when the grammar made the tree; otherwise why not: ``empty`` (no words), ``coarse`` (a
+        coarser grammar made it), ``glued`` (parts under a root: the grammar has no analysis of the
+        whole), ``flat`` (tags only: too long, or over the bound of memory).
+    confidence : dict, optional
+        The posterior probability of every bracket, by ``(label, start, end)``.
+    """
+
+    words: list[str]
+    trees: list[Tree]
+    scores: list[float]
+    log_probabilities: list[float]
+    log_total: float
+    fallback: str = ""
+    confidence: dict[Bracket, float] = field(default_factory=dict)
+
+    @property
+    def tree(self) -> Tree:
+        """The best tree."""
+        return self.trees[0]
+
+
+class Parser(ParserI):
+    """Parses with a trained model.
+
+    Parameters
+    ----------
+    model : Model or path
+    objective : str
+        What the best tree is; see `tsgkit.parsing.engine.EngineSettings`.
+    threshold, pruning, n_samples, n_derivations, max_bytes
+        As in `EngineSettings`.
+    max_length : int, optional
+        Longer sentences get a flat fallback tree.
+    tags : {"none", "hard", "soft"}
+        What to do with tags when sentences come with them.
+    seed : int
+        Of the sampled objectives; a sentence's samples depend on it and on the sentence's number alone.
+
+    Examples
+    --------
+    >>> from tsgkit.models.cfg import cfg_model
+    >>> from tsgkit.treebank import Binarization, UnknownWords, load, prepare
+    >>> corpus = prepare(load(split="train"), binarization=Binarization("right", 1), unknown=UnknownWords())
+    >>> parser = Parser(cfg_model(corpus))
+    >>> parser.parse_one("the old man smiled .".split()).label()
+    'TOP'
+    """
+
+    def __init__(
+        self,
+        model: Model | str | os.PathLike[str],
+        *,
+        objective: str = "max-rule",
+        threshold: float = 1e-4,
+        pruning: str = "posterior",
+        n_samples: int = 1000,
+        n_derivations: int = 100,
+        max_bytes: int = EngineSettings.max_bytes,
+        max_length: int | None = None,
+        tags: str = "none",
+        seed: int = 0,
+    ) -> None:
+        self.model = model if isinstance(model, Model) else Model.load(model)
+        self.settings = EngineSettings(objective, threshold, pruning, n_samples, n_derivations, max_bytes)
+        if tags not in TAG_MODES:
+            raise UsageError(f"tags {tags!r}: must be one of {', '.join(TAG_MODES)}")
+        self.max_length, self.tag_mode, self.seed = max_length, tags, seed
+        self.chain = Chain(self.model.levels)
+        self.tables = [
+            LexicalTable(grammar, index)
+            for grammar, index in zip(self.chain.grammars, self.chain.indices, strict=True)
+        ]
+        self.coarse_chain = Chain(self.model.levels[:1]) if len(self.model.levels) > 1 else self.chain
+        self.idle_engines: queue.SimpleQueue[Engine] = queue.SimpleQueue()
+        self.number_of_label = {label: number for number, label in enumerate(self.model.grammar.labels)}
+        self.root = undo_label(self.model.grammar.labels[self.model.grammar.label[self.model.grammar.root]])
+
+    # ---- NLTK's interface ----------------------------------------------------------------------------
+
+    def grammar(self) -> WeightedGrammar:
+        """The finest grammar."""
+        return self.model.grammar
+
+    def parse(self, sent: Sequence[str], k: int = 10) -> Iterator[ProbabilisticTree]:
+        """Trees for a sentence, best first, each with its probability given the words.
+
+        Parameters
+        ----------
+        sent : sequence of str
+            The words.
+        k : int
+            The most trees to yield; there is always at least one.
+        """
+        result = self.analyse(sent, k=k)
+        for tree, log_probability in zip(result.trees, result.log_probabilities, strict=True):
+            yield probabilistic(
+                tree, log_probability - result.log_total if not result.fallback else -math.inf
+            )
+
+    def parse_one(self, sent: Sequence[str]) -> ProbabilisticTree:
+        """The best tree for a sentence."""
+        return next(self.parse(sent, k=1))
+
+    # ---- ours ----------------------------------------------------------------------------------------
+
+    def parse_sents(self, sents: Iterable[Sequence[str]]) -> Iterator[Iterator[ProbabilisticTree]]:
+        """For every sentence what `parse` yields."""
+        return (self.parse(sent) for sent in sents)
+
+    def analyse(
+        self,
+        words: Sequence[str],
+        tags: Sequence[str | None] | None = None,
+        *,
+        k: int = 1,
+        number: int = 0,
+        confidence: bool = False,
+    ) -> Parse:
+        """Everything about one sentence.
+
+        Parameters
+        ----------
+        words : sequence of str
+        tags : sequence of str or None, optional
+            One per word; used as the parser's `tags` says.
+        k : int
+            How many trees at most.
+        number : int
+            The sentence's number, which the samples of sampled objectives depend on.
+        confidence : bool
+            Whether to compute posterior probabilities of brackets.
+        """
+        words = list(words)
+        if not words:
+            return Parse([], [Tree(self.root, [])], [-math.inf], [-math.inf], -math.inf, "empty")
+        if tags is not None and len(tags) != len(words):
+            raise UsageError(f"{len(tags)} tags for {len(words)} words")
+        engine = self.take_engine()
+        try:
+            return self.analyse_with(engine, words, tags, k=k, number=number, confidence=confidence)
+        finally:
+            self.idle_engines.put(engine)
+
+    def take_engine(self) -> Engine:
+        try:
+            return self.idle_engines.get_nowait()
+        except queue.Empty:
+            return Engine(self.chain, self.settings)
+
+    def analyse_with(
+        self,
+        engine: Engine,
+        words: list[str],
+        tags: Sequence[str | None] | None,
+        *,
+        k: int,
+        number: int,
+        confidence: bool,
+    ) -> Parse:
+        symbols = self.model.preparation.vocabulary_words(words)
+        entries = [table.entries(symbols, tags, self.tag_mode) for table in self.tables]
+        if self.max_length is not None and len(words) > self.max_length:
+            return self.flat(words, entries[0])
+        random = np.random.Generator(np.random.PCG64([self.seed, number]))
+        candidates = engine.candidates(entries, k, random)
+        if not candidates:
+            return self.without_analysis(engine, words, entries)
+        log_total = self.log_total(engine, entries, candidates)
+        result = self.result(words, candidates, log_total, self.chain.grammars[-1])
+        if confidence:
+            result.confidence = self.bracket_posteriors(engine, entries, result.tree)
+        return result
+
+    def log_total(self, engine: Engine, entries: list, candidates: list[Candidate]) -> float:
+        """The log probability of the words: of all trees in the chart, or of those at hand if more."""
+        total = engine.chart.log_total if not engine.chart.is_viterbi else -math.inf
+        known = np.logaddexp.reduce([candidate.log_probability for candidate in candidates])
+        if engine.chart.is_viterbi and engine.search(entries, viterbi=False):
+            total = engine.chart.log_total
+        return float(max(total, known))
+
+    def result(
+        self, words: list[str], candidates: list[Candidate], log_total: float, grammar: WeightedGrammar
+    ) -> Parse:
+        trees = [self.decoded(candidate.rows, grammar, words) for candidate in candidates]
+        return Parse(
+            words,
+            trees,
+            [candidate.score for candidate in candidates],
+            [candidate.log_probability for candidate in candidates],
+            log_total,
+        )
+
+    def decoded(self, rows: np.ndarray, grammar: WeightedGrammar, words: list[str]) -> Tree:
+        return self.model.preparation.decode(tree_of_rows(rows, grammar.labels, words))
+
+    def without_analysis(self, engine: Engine, words: list[str], entries: list) -> Parse:
+        """A tree all the same: by the coarsest grammar, or of parts, or of tags alone."""
+        coarse = Engine(self.coarse_chain, replace(self.settings, objective="mpd", threshold=0.0))
+        if engine.chart.is_over_budget and coarse.chain is not self.chain:
+            best = coarse.best(entries[:1], np.random.default_rng(self.seed))
+            if best is not None:
+                tree = self.decoded(best.rows, self.coarse_chain.grammars[0], words)
+                return Parse(words, [tree], [-math.inf], [-math.inf], -math.inf, "coarse")
+        coarse.chart.fill(*entries[0], viterbi=True)
+        if coarse.chart.is_over_budget:
+            return self.flat(words, entries[0])
+        grammar = self.coarse_chain.grammars[0]
+        parts = [self.decoded(rows, grammar, words) for rows in glued_rows(coarse.chart, grammar)]
+        return Parse(words, [Tree(self.root, parts)], [-math.inf], [-math.inf], -math.inf, "glued")
+
+    def flat(self, words: list[str], entries: tuple) -> Parse:
+        grammar = self.chain.grammars[0]
+        tags = [
+            self.decoded(rows, grammar, words)
+            for rows in flat_rows(entries, self.chain.indices[0].symbol_of_rank, grammar)
+        ]
+        return Parse(words, [Tree(self.root, tags)], [-math.inf], [-math.inf], -math.inf, "flat")
+
+    def bracket_posteriors(self, engine: Engine, entries: list, tree: Tree) -> dict[Bracket, float]:
+        """The posterior of every bracket of `tree`, tags included."""
+        if engine.chart.is_viterbi and not engine.search(entries, viterbi=False):
+            return {}
+        by_bracket: dict[Bracket, float] = {}
+        labels = self.chain.grammars[-1].labels
+        for (label, start, end), posterior in engine.exact_forest().node_posteriors().items():
+            plain = undo_label(labels[label])
+            if plain is not None:
+                for part in chain_parts(plain) if self.model.preparation.cleaning.unaries else [plain]:
+                    key = (part, start, end)
+                    by_bracket[key] = by_bracket.get(key, 0.0) + posterior
+        return {bracket: min(1.0, by_bracket.get(bracket, 0.0)) for bracket in brackets_of(tree)}
+
+    def parse_batch(
+        self,
+        sentences: Iterable[tuple[Sequence[str], Sequence[str | None] | None]],
+        *,
+        threads: int = 1,
+        k: int = 1,
+        confidence: bool = False,
+        first_number: int = 0,
+    ) -> Iterator[Parse]:
+        """Parse sentences as they come, on several threads; results stream in the order of the input.
+
+        The output is the same whatever the number of threads.
+
+        Parameters
+        ----------
+        sentences : iterable of (words, tags)
+            The tags are ``None``, or one for every word.
+        threads : int
+        k, confidence
+            As for `analyse`.
+        first_number : int
+            The number of the first sentence.
+        """
+        numbered = enumerate(sentences, start=first_number)
+        if threads <= 1:
+            for number, (words, tags) in numbered:
+                yield self.analyse(words, tags, k=k, number=number, confidence=confidence)
+            return
+        with ThreadPoolExecutor(threads) as pool:
+            pending: deque[Future[Parse]] = deque()
+            try:
+                for number, (words, tags) in numbered:
+                    pending.append(
+                        pool.submit(self.analyse, words, tags, k=k, number=number, confidence=confidence)
+                    )
+                    if len(pending) >= WINDOW * threads:
+                        yield pending.popleft().result()
+                while pending:
+                    yield pending.popleft().result()
+            finally:
+                for job in pending:
+                    job.cancel()
+
+    def tree_log_probability(self, tree: Tree) -> float:
+        """The exact log probability of a tree (as annotated) with its words; -inf if the grammar has none."""
+        encoded = self.model.preparation.encode(tree)
+        if encoded is None:
+            return -math.inf
+        rows = rows_of_tree(encoded, self.number_of_label)
+        if rows is None:
+            return -math.inf
+        engine = self.take_engine()
+        try:
+            symbols = self.model.preparation.vocabulary_words(encoded.leaves())
+            return engine.tree_log_probability(rows, [table.entries(symbols) for table in self.tables])
+        finally:
+            self.idle_engines.put(engine)
+
+    def search_errors(self, sentences: Iterable[Sequence[str]]) -> tuple[int, int]:
+        """How often pruning changes the answer.
+
+        Returns
+        -------
+        changed, total : int
+            Sentences whose tree differs from the one found without pruning, and all sentences.
+        """
+        exact = Parser(self.model, objective=self.settings.objective, threshold=0.0, seed=self.seed)
+        changed = total = 0
+        for number, words in enumerate(sentences):
+            pruned = self.analyse(words, number=number)
+            changed += pruned.tree != exact.analyse(words, number=number).tree
+            total += 1
+        return changed, total
+
+
+def probabilistic(tree: Tree, log_probability: float) -> ProbabilisticTree:
+    """The same tree with a probability at its root, as NLTK's probabilistic parsers return it."""
+    return ProbabilisticTree(tree.label(), list(tree), logprob=log_probability / math.log(2))
+
+
+def brackets_of(tree: Tree) -> list[Bracket]:
+    """Every bracket of a tree, tags included, parents first."""
+    brackets: list[Bracket] = []
+    position = 0
+    stack: list[tuple[Tree, int]] = [(tree, -1)]
+    while stack:
+        node, row = stack.pop()
+        if row >= 0:
+            label, start, _ = brackets[row]
+            brackets[row] = (label, start, position)
+            continue
+        stack.append((node, len(brackets)))
+        brackets.append((node.label(), position, -1))
+        if len(node) == 1 and not isinstance(node[0], Tree):
+            position += 1
+        else:
+            stack.extend((child, -1) for child in reversed(node))
+    return brackets
