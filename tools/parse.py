@@ -4,17 +4,19 @@ Usage:
   tsgkit parse [options] MODEL...
   tsgkit parse -h | --help | --version
 
-One sentence a line, its words separated by blanks; one tree a line comes out, in the same order, over
-exactly these words, under the root of the treebank. An empty line gives an empty tree. A sentence that the
-grammar cannot analyse gets a fallback tree; how many did is said at the end, and --scores shows which.
+One sentence a line, its words separated by blanks (those of ASCII; a no-break space is part of a word); one
+tree a line comes out, in the same order, over exactly these words, under the root of the treebank. An empty
+line gives an empty tree. A sentence that the grammar cannot analyse gets a fallback tree; how many did is
+said at the end, and --scores shows which.
 
 Options:
   -i FILE, --input=FILE    sentences (plain, gzip or xz) [default: -]
-  -o FILE, --output=FILE   trees [default: -]
+  -o FILE, --output=FILE   trees; a file appears when all is done, stdout line by line [default: -]
   --tokenize               the input is raw text, one sentence a line: cut it into words as the Penn
                            Treebank does
   --tags=MODE              none; or words come as word/TAG and the tags are hard (no others are
-                           considered) or soft (others count a hundredth) [default: none]
+                           considered) or soft (others count a hundredth); the last slash counts, but not one
+                           after a backslash; a word may have no tag [default: none]
   --objective=NAME         which tree is best: mpd (most probable derivation), mpp (most probable tree, from
                            the best derivations), mer (most expected correct rules), max-rule (largest
                            product of rule posteriors), or mpp-sampled, mer-sampled, max-rule-sampled
@@ -22,10 +24,11 @@ Options:
   --kbest=N                so many trees, best first, then an empty line [default: 1]
   --scores                 before each tree, separated by tabs: the sentence's number, the tree's rank, its
                            log probability given the words, its score, and the kind of fallback (or ok)
-  --confidence             give every phrase its posterior probability, as in NP=0.93 (EVALB and
-                           `tsgkit prepare` cut it off again)
+  --confidence             give every phrase its posterior probability, as in NP=0.930 (`tsgkit eval`, EVALB
+                           and `tsgkit prepare` cut it off again); 0 in a fallback tree
   --max-length=N           longer sentences get a flat fallback tree
-  --max-memory=MB          sentences whose chart needs more get a fallback tree [default: 1024]
+  --max-memory=MB          a sentence whose chart needs more gets a fallback tree; every thread has a chart
+                           for every grammar of the model [default: 1024]
   --threshold=P            prune what has a smaller share of the probability; 0 for no pruning [default: 1e-4]
   --pruning=KIND           by posterior or max-marginal [default: posterior]
   --samples=N              for the sampled objectives [default: 1000]
@@ -39,6 +42,7 @@ Options:
 import contextlib
 import io
 import math
+import re
 import sys
 import time
 from collections import Counter
@@ -50,17 +54,20 @@ from nltk.tree import Tree
 
 from tsgkit.cli import choice, command, integer, number, parse_arguments
 from tsgkit.errors import UsageError
+from tsgkit.files import open_output
 from tsgkit.options import optional_integer, seed_of
 from tsgkit.parsing import Parse, Parser
 from tsgkit.parsing.engine import OBJECTIVES, PRUNING
 from tsgkit.parsing.lexical import TAG_MODES
-from tsgkit.parsing.parser import brackets_of
+from tsgkit.parsing.parser import Bracket, brackets_of
 from tsgkit.progress import progress
 from tsgkit.treebank.brackets import format_tree
 from tsgkit.treebank.sources import decode_lines
 from tsgkit.treebank.trees import is_preterminal, preorder
 
 Sentence = tuple[list[str], list[str | None] | None]
+WORD = re.compile(r"[^ \t\r\n\f\v]+")
+TAGGED_WORD = re.compile(r"(.+)(?<!\\)/([^/]+)", re.DOTALL)
 
 
 def sentence_reader(arguments: dict[str, Any]) -> Callable[[str], Sentence]:
@@ -72,32 +79,38 @@ def sentence_reader(arguments: dict[str, Any]) -> Callable[[str], Sentence]:
         tokenizer = TreebankWordTokenizer()
         return lambda line: (tokenizer.tokenize(line, convert_parentheses=True), None)
     if not tagged:
-        return lambda line: (line.split(), None)
+        return lambda line: (WORD.findall(line), None)
     return tagged_sentence
 
 
 def tagged_sentence(line: str) -> Sentence:
-    """Words and tags of ``word/TAG word/TAG``; a word without a slash has no tag."""
-    pairs = [token.rpartition("/") for token in line.split()]
-    words = [word if slash and word else tag for word, slash, tag in pairs]
-    return words, [tag if slash and word else None for word, slash, tag in pairs]
+    r"""Words and tags of ``word/TAG word/TAG``; what has not this form is a word without a tag.
+
+    Examples
+    --------
+    >>> tagged_sentence(r"a/DT 1/2/CD either\/or / //:")
+    (['a', '1/2', 'either\\/or', '/', '/'], ['DT', 'CD', None, None, ':'])
+    """
+    pairs = [(TAGGED_WORD.fullmatch(token), token) for token in WORD.findall(line)]
+    words = [match[1] if match else token for match, token in pairs]
+    return words, [match[2] if match else None for match, _ in pairs]
 
 
-def with_confidence(parse: Parse) -> Tree:
-    """The best tree, the posterior of every phrase at its label."""
-    tree = parse.tree.copy(deep=True)
-    for node, bracket in zip(preorder(tree), brackets_of(tree), strict=True):
+def with_confidence(tree: Tree, confidence: dict[Bracket, float]) -> Tree:
+    """A tree with the posterior of every phrase at its label."""
+    marked = tree.copy(deep=True)
+    for node, bracket in zip(preorder(marked), brackets_of(marked), strict=True):
         if len(node) and not is_preterminal(node):
-            node.set_label(f"{node.label()}={parse.confidence.get(bracket, 0.0):.3f}")
-    return tree
+            node.set_label(f"{node.label()}={confidence.get(bracket, 0.0):.3f}")
+    return marked
 
 
 def format_parse(parse: Parse, sentence_number: int, arguments: dict[str, Any]) -> Iterator[str]:
     """The lines of output for a sentence."""
     many = arguments["--kbest"] > 1
     for rank, tree in enumerate(parse.trees, start=1):
-        chosen = with_confidence(parse) if arguments["--confidence"] and rank == 1 else tree
-        text = format_tree(chosen) if len(chosen) else f"({chosen.label()})"
+        shown = with_confidence(tree, parse.confidence) if arguments["--confidence"] else tree
+        text = format_tree(shown) if len(shown) else f"({shown.label()})"
         if arguments["--scores"]:
             log_probability = (
                 parse.log_probabilities[rank - 1] - parse.log_total if not parse.fallback else -math.inf
@@ -111,15 +124,14 @@ def format_parse(parse: Parse, sentence_number: int, arguments: dict[str, Any]) 
 
 @contextlib.contextmanager
 def streaming_output(path: str) -> Iterator[TextIO]:
-    """Where trees go as they come."""
-    if path == "-":
-        stdout = sys.stdout
-        if isinstance(stdout, io.TextIOWrapper):
-            stdout.reconfigure(encoding="utf-8")
-        yield stdout
-    else:
-        with open(path, "w", encoding="utf-8", newline="\n") as file:
+    """Where trees go: stdout gets each as it comes, a file appears whole or not at all."""
+    if path != "-":
+        with open_output(path) as file:
             yield file
+        return
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", newline="\n", line_buffering=True)
+    yield sys.stdout
 
 
 def report(fallbacks: Counter[str], n_sentences: int, seconds: float) -> None:

@@ -48,7 +48,8 @@ from tsgkit.errors import TreebankError, UsageError
 from tsgkit.models.cfg import cfg_model
 from tsgkit.options import binarization_of, cleaning_of, unknown_of
 from tsgkit.progress import progress
-from tsgkit.treebank import FlatCorpus, prepare, read_trees
+from tsgkit.treebank import Binarization, FlatCorpus, Lexicon, UnknownWords, prepare, read_trees
+from tsgkit.treebank.prepare import preparation_of
 from tsgkit.treebank.sources import READ_FORMATS, report_skipped
 
 MODELS = ("cfg",)
@@ -60,10 +61,12 @@ def corpus_of(arguments: dict[str, Any]) -> FlatCorpus:
     if any(source.endswith(".npz") for source in sources):
         if len(sources) > 1:
             raise UsageError("a prepared corpus (.npz) stands alone: it has its own vocabulary")
-        return FlatCorpus.load(sources[0])
+        corpus = FlatCorpus.load(sources[0])
+        preparation = preparation_of(corpus)
+        require_both(preparation.binarization, preparation.lexicon)
+        return corpus
     binarization, unknown = binarization_of(arguments), unknown_of(arguments)
-    if binarization is None or unknown is None:
-        raise UsageError("a model needs binarised trees and classes for unknown words")
+    require_both(binarization, unknown)
     skipped: list[TreebankError] | None = [] if arguments["--skip-bad"] else None
     trees = read_trees(
         sources,
@@ -76,6 +79,14 @@ def corpus_of(arguments: dict[str, Any]) -> FlatCorpus:
     corpus = prepare(counted, cleaning_of(arguments), binarization, unknown)
     report_skipped(skipped)
     return corpus
+
+
+def require_both(binarization: Binarization | None, unknown: UnknownWords | Lexicon | None) -> None:
+    if binarization is None or unknown is None:
+        raise UsageError(
+            "a model needs binarised trees and classes for unknown words: --binarize and --unknown, here or"
+            " where the corpus was prepared"
+        )
 
 
 @command

@@ -21,6 +21,7 @@ cdef weight_t SMALLEST = 1e-250   # root values outside of this range are comput
 cdef weight_t LARGEST = 1e250
 cdef int MAX_TRIES = 6
 cdef double DEFAULT_GROWTH = 3.0   # typical loss per word apart from its lexical weight, as a logarithm
+cdef double LARGEST_GROWTH = 690.0
 cdef double CONVERGED = 1e-15
 cdef int MAX_SWEEPS = 100000
 DEFAULT_MAX_BYTES = 1 << 30
@@ -138,8 +139,8 @@ cdef class Chart:
         """
         cdef position_t n_words = lexical_start.shape[0] - 1
         cdef double per_word = DEFAULT_GROWTH if growth is None else growth, change
-        if not isfinite(per_word):
-            raise ValueError(f"growth {growth} is not a number")
+        if not -LARGEST_GROWTH <= per_word <= LARGEST_GROWTH:
+            raise ValueError(f"growth {growth}: must be between {-LARGEST_GROWTH} and {LARGEST_GROWTH}")
         self.check_lexical(lexical_start, lexical_symbol, lexical_weight)
         if mask is not None and (projection is None or projection.fine is not self.grammar
                                  or projection.coarse is not mask.grammar or mask.n_words != n_words):
@@ -159,7 +160,7 @@ cdef class Chart:
             change = self.needed_change()
             if change == 0.0:
                 break
-            per_word += change
+            per_word = min(max(per_word + change, -LARGEST_GROWTH), LARGEST_GROWTH)
         if not isfinite(self.total) or (change != 0.0 and self.total == 0.0):
             self.total = 0.0
             raise OverflowError("the values of this sentence do not fit into the range of floats")
@@ -223,7 +224,7 @@ cdef class Chart:
                 return -(log(largest) + 10.0) / length
             elif largest > 0.0:
                 return 0.0 if 1e-200 < largest < LARGEST else -log(largest) / length
-        return 0.0
+        return -300.0 if overflows else 0.0
 
     cdef index_t cell_of(self, position_t start, position_t end) noexcept nogil:
         return <index_t>start * (self.n_words + 1) + end

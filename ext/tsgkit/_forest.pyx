@@ -6,8 +6,8 @@ refinements, from inside and outside values or from sampled derivations. The obj
     MER               argmax_t  sum_{r in t} q(r)
     max-rule-product  argmax_t  prod_{r in t} q(r)
 
-A tree's unary chains repeat no label. With *MER*, where longer chains gain, only the twelve most probable
-unary rules of a span are looked at.
+A tree's unary chains repeat no label. Where longer chains gain, with *MER* and with rules that are expected
+more than once, only the twelve most probable unary rules of a span are looked at.
 """
 
 import numpy as np
@@ -21,6 +21,7 @@ from tsgkit._grammar_index cimport GrammarTable
 from tsgkit._types cimport index_t, position_t, symbol_t, weight_t
 
 cdef index_t MAX_CHAIN_RULES = 12
+cdef weight_t ROUNDING = 1e-9   # by how much a certain rule's posterior may exceed one
 
 cdef enum Kind:
     LEXICAL = 0
@@ -167,6 +168,8 @@ cdef class Forest:
         score : float
             The sum of posteriors, or of their logs.
         """
+        if not 0 <= root < self.n_labels:
+            raise ValueError(f"there is no label {root}")
         cdef Decoder decoder = Decoder(self, product)
         with nogil:
             decoder.run()
@@ -380,18 +383,20 @@ cdef class Decoder:
         cdef vector[Edge] by_posterior
         cdef index_t position, item
         cdef weight_t smallest = 0.0
+        cdef bint gains = not self.product
         if first_edge == last_edge:
             return
         for position in range(first_edge, last_edge):
             by_posterior.push_back(self.forest.edges[position])
-        if <index_t>by_posterior.size() > MAX_CHAIN_RULES and not self.product:
+            gains = gains or self.forest.edges[position].posterior > 1.0 + ROUNDING
+        if gains and <index_t>by_posterior.size() > MAX_CHAIN_RULES:
             sort(by_posterior.begin(), by_posterior.end(), &is_likelier)
             smallest = by_posterior[MAX_CHAIN_RULES - 1].posterior
         for position in range(first_edge, last_edge):
             if self.forest.edges[position].posterior >= smallest and (
-                    <index_t>edges.size() < MAX_CHAIN_RULES or self.product):
+                    <index_t>edges.size() < MAX_CHAIN_RULES or not gains):
                 edges.push_back(position)
-        if self.product:
+        if not gains:
             self.relax(edges)
             return
         for item in range(first_item, <index_t>self.items.size()):
@@ -447,7 +452,7 @@ cdef class Decoder:
             below = self.find(edge.start, edge.end, edge.left)
             if below >= 0:
                 self.path.push_back(position)
-                self.extend_chain(top, below, gained + edge.posterior, edges)
+                self.extend_chain(top, below, gained + self.score(edge), edges)
                 self.path.pop_back()
 
     cdef bint is_on_path(self, index_t top, symbol_t label) noexcept nogil:

@@ -60,7 +60,7 @@ cdef class TreeScorer:
         cdef index_t n_nodes = rows.shape[0], node, child
         cdef vector[index_t] waiting
         cdef double log_scale = 0.0
-        self.check(rows, lexical_start, lexical_symbol)
+        self.check(rows, lexical_start, lexical_symbol, lexical_weight)
         self.values.resize(n_nodes)
         for node in range(n_nodes - 1, -1, -1):
             self.values[node].clear()
@@ -83,7 +83,8 @@ cdef class TreeScorer:
                 return log(entry.value) + log_scale
         return -INFINITY
 
-    def check(self, const symbol_t[:, ::1] rows, const index_t[::1] lexical_start, const symbol_t[::1] symbols):
+    def check(self, const symbol_t[:, ::1] rows, const index_t[::1] lexical_start, const symbol_t[::1] symbols,
+              const weight_t[::1] weights):
         cdef index_t node, n_waiting = 0, n_words = lexical_start.shape[0] - 1, entry
         if rows.shape[0] == 0 or rows.shape[1] != 4:
             raise ValueError("a tree has at least one node")
@@ -94,7 +95,7 @@ cdef class TreeScorer:
             n_waiting += 1 - rows[node, 3]
         if n_waiting != 1:
             raise ValueError("the rows are not one tree")
-        if lexical_start[0] != 0 or lexical_start[n_words] != symbols.shape[0]:
+        if lexical_start[0] != 0 or not lexical_start[n_words] == symbols.shape[0] == weights.shape[0]:
             raise ValueError("the lexical entries do not fit together")
         for entry in range(n_words):
             if lexical_start[entry] > lexical_start[entry + 1]:
@@ -151,25 +152,34 @@ cdef class TreeScorer:
     cdef double close_bridges(self, index_t node) noexcept nogil:
         """Follow bridges to the end, then scale the node's values; returns the log of the factor taken out."""
         cdef const GrammarTable* grammar = &self.grammar.table
-        cdef vector[Entry] moving, arriving
+        cdef vector[Entry] moving
+        cdef vector[symbol_t] arrived
         cdef Entry entry
         cdef index_t position, edge
-        cdef weight_t largest = 0.0, moved
+        cdef symbol_t parent
+        cdef weight_t largest = 0.0
         for position in range(<index_t>self.values[node].size()):
             entry.symbol = self.values[node][position].symbol
             entry.value = self.dense[entry.symbol]
             moving.push_back(entry)
         while not moving.empty():
-            arriving.clear()
+            # One step of all at a time; what meets at a symbol goes on as one.
+            arrived.clear()
             for position in range(<index_t>moving.size()):
                 entry = moving[position]
                 for edge in range(grammar.up_start[entry.symbol], grammar.up_start[entry.symbol + 1]):
                     if grammar.up_is_bridge[edge]:
-                        moved = grammar.up_weight[edge] * entry.value
-                        if moved > NEGLIGIBLE * self.dense[grammar.up_parent[edge]]:
-                            self.put(node, grammar.up_parent[edge], moved)
-                            arriving.push_back(Entry(grammar.up_parent[edge], moved))
-            moving.swap(arriving)
+                        parent = grammar.up_parent[edge]
+                        if self.other[parent] == 0.0:
+                            arrived.push_back(parent)
+                        self.other[parent] += grammar.up_weight[edge] * entry.value
+            moving.clear()
+            for position in range(<index_t>arrived.size()):
+                entry.symbol, entry.value = arrived[position], self.other[arrived[position]]
+                self.other[entry.symbol] = 0.0
+                if entry.value > NEGLIGIBLE * self.dense[entry.symbol]:
+                    self.put(node, entry.symbol, entry.value)
+                    moving.push_back(entry)
         for position in range(<index_t>self.values[node].size()):
             largest = max(largest, self.dense[self.values[node][position].symbol])
         for position in range(<index_t>self.values[node].size()):

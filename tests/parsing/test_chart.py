@@ -15,7 +15,7 @@ from tsgkit._forest import forest_of
 from tsgkit._grammar_index import GrammarIndex
 from tsgkit.grammar import WeightedGrammar
 
-many = settings(max_examples=300, deadline=None, derandomize=True)
+many = settings(max_examples=250, deadline=None, derandomize=True)
 some = settings(max_examples=100, deadline=None, derandomize=True)
 
 
@@ -333,20 +333,29 @@ def test_all_trees_over_a_long_sentence(weight, n_words):
     assert isclose(log_weight, viterbi.log_total)
 
 
-@pytest.mark.parametrize("weight", [1e-200, 1e200])
-@pytest.mark.parametrize("viterbi", [False, True])
-def test_too_far_from_one(weight, viterbi):
-    """Two halves of such a sentence cannot be multiplied; that must not look like no derivation."""
-    grammar = bush(weight=weight)
+def test_scale_factors_are_found_for_a_single_word():
+    """The factors that long sentences start from would take these values out of the range of floats."""
+    for power, n_rules in ((200, 2), (-100, 2)):
+        chain = [(number, number + 1) for number in range(n_rules)]
+        grammar = WeightedGrammar(
+            ["S"], ["a"], [0] * (n_rules + 1), 0, bridge=chain, bridge_weight=[10.0**power] * n_rules,
+            lexical=[(n_rules, 0)], lexical_weight=[0.5],
+        )  # fmt: skip
+        assert isclose(filled(grammar, [0]).log_total, n_rules * power * log(10) + log(0.5))
+
+
+def test_values_that_no_scale_factor_brings_into_range():
+    grammar = WeightedGrammar(
+        ["S"], ["a"], [0] * 9, 0, bridge=[(number, number + 1) for number in range(8)],
+        bridge_weight=[1e200] * 8, lexical=[(8, 0)], lexical_weight=[0.5],
+    )  # fmt: skip
     index = GrammarIndex(grammar)
     chart = Chart(index)
     with pytest.raises(OverflowError, match="range of floats"):
-        chart.fill(*lexical_entries(grammar, index, [0] * 60), viterbi=viterbi)
+        chart.fill(*lexical_entries(grammar, index, [0]))
     assert chart.log_total == -inf
     with pytest.raises(ValueError, match="no derivation"):
         chart.fill_outside()
-    expected = log(weight) + 2 * log(0.25)
-    assert isclose(chart.fill(*lexical_entries(grammar, index, [0] * 2), viterbi=viterbi), expected)
 
 
 NEAR_64 = [1, 2, 62, 63, 64, 65, 66, 127, 128, 129]
@@ -356,7 +365,7 @@ NEAR_64 = [1, 2, 62, 63, 64, 65, 66, 127, 128, 129]
     ("n_before", "n_left"), [(one, other) for one in NEAR_64 for other in (1, 2, 63, 64, 65)]
 )
 def test_a_single_split_point_anywhere(n_before, n_left):
-    """p..p a..a b..b: the mask leaves one way to cut it, whose places are near the ends of words of 64 flags."""
+    """p..p a..a b..b, cut where the mask allows it: near the ends of words of 64 flags."""
     labels = ["X", "S", "P", "A", "B"]
     parts = {"p": n_before, "a": n_left, "b": 64}
     sentence = [word for word, count in enumerate(parts.values()) for _ in range(count)]
@@ -438,9 +447,7 @@ def test_memory_bound():
             with pytest.raises(ValueError, match="no derivation"):
                 chart.fill_outside()
             with pytest.raises(ValueError, match="no derivation"):
-                (best_derivation if viterbi else sample_derivations)(
-                    *[chart, 1, np.random.PCG64(1)][: 3 - 2 * viterbi]
-                )
+                best_derivation(chart) if viterbi else sample_derivations(chart, 1, np.random.PCG64(1))
     assert Chart(index, max_bytes=0).fill(*lexical_entries(grammar, index, short)) == -inf
 
 
@@ -499,9 +506,9 @@ def test_bad_types():
         (np.zeros((2, 2), np.int64), ranks, weights),
         (np.array([0, 9, 1])[::2], ranks, weights),
     ):
-        with pytest.raises(ValueError, match="Buffer|buffer|contiguous"):
+        with pytest.raises(ValueError, match=r"Buffer|buffer|contiguous"):
             chart.fill(*entries)
-    for growth in (float("nan"), inf, -inf):
+    for growth in (float("nan"), inf, -inf, 700.0):
         with pytest.raises(ValueError, match="growth"):
             chart.fill(starts, ranks, weights, growth=growth)
 
@@ -511,7 +518,7 @@ def test_any_growth_gives_the_same():
     index = GrammarIndex(grammar)
     entries = lexical_entries(grammar, index, [0, 1, 0, 0])
     expected = Chart(index).fill(*entries)
-    for growth in (-500.0, -3.0, 0.0, 10.0, 500.0, 5000.0, -5000.0):
+    for growth in (-500.0, -3.0, 0.0, 10.0, 500.0):
         assert isclose(Chart(index).fill(*entries, growth=growth), expected)
 
 

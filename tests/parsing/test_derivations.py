@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from reference.chart import Reference, TooManyDerivations, best, lexical_entries
+from reference.chart import Reference, TooManyDerivations, best, lexical_entries, steps
 from strategies import grammars, sentences
 
 from tsgkit._chart import Chart
-from tsgkit._derivations import KBest, best_derivation, sample_derivations
+from tsgkit._derivations import KBest, best_derivation, best_part, sample_derivations
 from tsgkit._grammar_index import GrammarIndex
 from tsgkit.grammar import WeightedGrammar
 
-many = settings(max_examples=250, deadline=None, derandomize=True)
-some = settings(max_examples=60, deadline=None, derandomize=True)
+many = settings(max_examples=200, deadline=None, derandomize=True)
+some = settings(max_examples=50, deadline=None, derandomize=True)
 
 
 def filled(grammar, sentence, **options):
@@ -46,6 +46,13 @@ def test_best_derivation(data):
     assert isclose(chart.log_total, expected, abs_tol=1e-9)
     assert isclose(log_weight, expected, abs_tol=1e-9)
     assert isclose(reference.log_weight(rows), expected, abs_tol=1e-9)
+    for (symbol, start, end), value in reference.inside(best).items():
+        rows, log_weight = best_part(chart, symbol, start, end)
+        assert rows[0, :3].tolist() == [symbol, start, end]
+        assert isclose(log_weight, log(value), abs_tol=1e-9)
+        assert isclose(
+            sum(log(reference.step_weight(*step)) for step in steps(rows)), log(value), abs_tol=1e-9
+        )
 
 
 @many
@@ -69,10 +76,10 @@ def test_k_best_without_cycles(data):
 @given(data=st.data())
 def test_k_best_with_cycles(data):
     grammar, sentence, reference = drawn(data, cyclic=True)
-    expected = reference.derivations(20)[reference.root, 0, len(sentence)]
+    expected = reference.derivations(8)[reference.root, 0, len(sentence)]
     ranking = KBest(filled(grammar, sentence, viterbi=True))
-    found = [ranking.derivation(number) for number in range(20)]
-    assert found[len(expected) :] == [None] * (20 - len(expected))
+    found = [ranking.derivation(number) for number in range(8)]
+    assert found[len(expected) :] == [None] * (8 - len(expected))
     check_ranking(found[: len(expected)], expected, reference)
 
 
@@ -138,7 +145,7 @@ def test_samples_with_cycles(data):
     grammar, sentence, reference = drawn(data, cyclic=True)
     chart = filled(grammar, sentence)
     counts, probabilities = Counter(), {}
-    for rows, log_weight in sample_derivations(chart, 1500, np.random.PCG64(7)):
+    for rows, log_weight in sample_derivations(chart, 800, np.random.PCG64(7)):
         key = rows_key(rows)
         counts[key] += 1
         if key not in probabilities:
@@ -158,10 +165,9 @@ def test_samples_many():
     )  # fmt: skip
     chart = filled(grammar, [0, 0, 0])
     reference = Reference(grammar, [0, 0, 0])
-    exact = {rows: weight / exp(chart.log_total) for weight, rows in reference.derivations(150)[0, 0, 3]}
     counts = Counter(rows_key(rows) for rows, _ in sample_derivations(chart, 40000, np.random.PCG64(3)))
-    seen = {rows: exact.get(rows, exp(reference.log_weight(rows) - chart.log_total)) for rows in counts}
-    assert_drawn_from(counts, {**exact, **seen})
+    # What was never drawn is together one cell of the test.
+    assert_drawn_from(counts, {rows: exp(reference.log_weight(rows) - chart.log_total) for rows in counts})
 
 
 def test_the_seed_decides():
@@ -194,6 +200,11 @@ def test_a_chart_without_derivation():
     for ask in (best_derivation, KBest):
         with pytest.raises(ValueError, match="no derivation"):
             ask(chart)
+    with pytest.raises(ValueError, match="no derivation"):
+        best_part(chart, 0, 0, 1)
+    for part in ((2, 0, 1), (-1, 0, 1), (0, 0, 2), (0, 1, 1), (0, -1, 1)):
+        with pytest.raises(ValueError, match="no such part"):
+            best_part(chart, *part)
     with pytest.raises(ValueError, match="no derivation"):
         sample_derivations(filled(ONE_WORD, [1]), 1, np.random.PCG64(1))
 

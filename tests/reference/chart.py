@@ -236,7 +236,7 @@ def heaviest(derivations, limit):
 
 
 def steps(rows):
-    """Every row of a derivation or tree together with the rows of its children; an error if they do not fit."""
+    """Every row of a derivation or tree with the rows of its children; an error if they do not fit."""
     rows = [tuple(int(number) for number in row) for row in rows]
     children_of = [()] * len(rows)
     waiting = []  # positions of subtrees to the right of the row at work, the nearest last
@@ -252,7 +252,7 @@ def steps(rows):
     return list(zip(rows, children_of, strict=True))
 
 
-# ---- trees by the posteriors of their rules ------------------------------------------------------------------
+# ---- trees by the posteriors of their rules --------------------------------------------------------------
 
 
 def best_tree_score(counts, n_words, root, is_product):
@@ -308,7 +308,7 @@ def tree_score(rows, counts, is_product):
     return score
 
 
-# ---- the chart's own form of a sentence ----------------------------------------------------------------------
+# ---- the chart's own form of a sentence ------------------------------------------------------------------
 
 
 def lexical_entries(grammar, index, sentence):

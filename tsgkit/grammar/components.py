@@ -116,7 +116,7 @@ def close(members: np.ndarray, edges: np.ndarray, weights: np.ndarray) -> Compon
         if not loss > SMALLEST_LOSS:
             sums = best = np.full_like(step, np.inf)
             break
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
             sums = sums + np.outer(sums[:, middle] / loss, sums[middle])
             best = np.maximum(best, np.outer(best[:, middle], best[middle]))
     return Component(members, sums + np.eye(len(members)), best)

@@ -16,6 +16,7 @@ from tsgkit.archive import ArchiveError, read_archive, require, take_array, writ
 from tsgkit.errors import TsgkitError
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.treebank import Preparation
+from tsgkit.treebank.binarize import undo_label
 
 KIND = "model"
 VERSION = 1
@@ -103,8 +104,10 @@ class Model:
             grammar = WeightedGrammar.from_parts(level_header, own, path)
             coarser = levels[-1].grammar if levels else None
             levels.append(Level(grammar, *read_maps(own, grammar, coarser, path)))
+            check_labels(grammar, path)
         try:
             preparation = Preparation.from_dict(header["preparation"])
+            preparation.vocabulary_words(["word"])
         except (KeyError, TypeError, ValueError, AttributeError, TsgkitError) as error:
             raise ArchiveError(f"{os.fspath(path)}: damaged: the preparation is not one ({error})") from None
         return cls(header["model"], preparation, levels, header["info"], parts_of(arrays, "state."))
@@ -112,6 +115,13 @@ class Model:
 
 def parts_of(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def check_labels(grammar: WeightedGrammar, path: str | os.PathLike[str]) -> None:
+    """Refuse intermediate symbols where binarisation never puts them and cannot undo them."""
+    is_intermediate = np.array([undo_label(label) is None for label in grammar.labels])
+    alone = grammar.label[np.append(grammar.lexical[:, 0], grammar.root)]
+    require(not is_intermediate[alone].any(), path, "an intermediate symbol is the root or a tag")
 
 
 def read_maps(

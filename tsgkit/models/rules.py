@@ -69,3 +69,110 @@ def count_rules(corpus: FlatCorpus) -> RuleCounts:
 def unique_rows(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     rows, counts = np.unique(np.stack(columns, axis=1), axis=0, return_counts=True)
     return rows.astype(np.int32), counts
+
+
+@dataclass(frozen=True)
+class TreeArrays:
+    """Binarised trees with their rules numbered: what samplers move on.
+
+    Attributes
+    ----------
+    label, rule, left, right, parent : ndarray of int32, one per node
+        Parents come before their children; -1 where there is no child or parent.
+    tree_start : ndarray of int64, one per tree and one more
+    rule_label, rule_left_label, rule_right_label, rule_word : ndarray of int32, one per rule
+        -1 for what a rule does not have.
+    rule_count : ndarray of int64
+    rule_probability : ndarray of float
+        The relative frequency among the rules of the same label.
+    n_labels : int
+    """
+
+    label: np.ndarray
+    rule: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    parent: np.ndarray
+    tree_start: np.ndarray
+    rule_label: np.ndarray
+    rule_left_label: np.ndarray
+    rule_right_label: np.ndarray
+    rule_word: np.ndarray
+    rule_count: np.ndarray
+    rule_probability: np.ndarray
+    n_labels: int
+
+    @property
+    def n_rules(self) -> int:
+        return len(self.rule_label)
+
+    @property
+    def n_trees(self) -> int:
+        return len(self.tree_start) - 1
+
+    def what_is_wrong(self) -> str:
+        """Why compiled code must not see these arrays; ``''`` if it may."""
+        n_nodes, n_rules = len(self.label), len(self.rule_label)
+        for name in ("rule", "left", "right", "parent"):
+            if len(getattr(self, name)) != n_nodes:
+                return f"{name} has not one entry per node"
+        for name in ("rule_left_label", "rule_right_label", "rule_word", "rule_probability"):
+            if len(getattr(self, name)) != n_rules:
+                return f"{name} has not one entry per rule"
+        starts = self.tree_start
+        if n_nodes == 0 or starts[0] != 0 or starts[-1] != n_nodes or (np.diff(starts) <= 0).any():
+            return "the trees are not one after the other"
+        if (self.rule < 0).any() or (self.rule >= n_rules).any():
+            return "a node has a rule that is not there"
+        for name in ("rule_label", "rule_left_label", "rule_right_label"):
+            if (getattr(self, name) >= self.n_labels).any():
+                return "a rule has a label that is not there"
+        nodes = np.arange(n_nodes)
+        ends = np.repeat(starts[1:], np.diff(starts))
+        for child, wanted in ((self.left, self.rule_left_label), (self.right, self.rule_right_label)):
+            has = child >= 0
+            if ((child[has] <= nodes[has]) | (child[has] >= ends[has])).any():
+                return "a child is not in its tree below its parent"
+            if (has != (wanted[self.rule] >= 0)).any() or (self.label[child[has]] != wanted[self.rule[has]]).any():
+                return "a node's children are not those of its rule"
+            if (self.parent[child[has]] != nodes[has]).any():
+                return "a child's parent is another node"
+        if (self.label != self.rule_label[self.rule]).any():
+            return "a node's label is not that of its rule"
+        if ((self.parent < 0).sum() != len(starts) - 1) or (self.parent[starts[:-1]] >= 0).any():
+            return "a tree has not one root"
+        if not (np.isfinite(self.rule_probability) & (self.rule_probability > 0)).all():
+            return "a rule has no probability"
+        return ""
+
+
+def number_rules(corpus: FlatCorpus) -> TreeArrays:
+    """The trees of a binarised corpus as samplers take them."""
+    count_rules(corpus)  # for its checks
+    n_children = np.diff(corpus.child_start)
+    first = corpus.child_start[:-1]
+    left = np.full(corpus.n_nodes, -1, dtype=np.int32)
+    right = left.copy()
+    left[n_children > 0] = corpus.child[first[n_children > 0]]
+    right[n_children > 1] = corpus.child[first[n_children > 1] + 1]
+    parent = np.full(corpus.n_nodes, -1, dtype=np.int32)
+    parent[corpus.child] = np.repeat(np.arange(corpus.n_nodes), n_children)
+    child_labels = [np.where(child >= 0, corpus.label[child], -1) for child in (left, right)]
+    columns = np.stack([corpus.label, *child_labels, corpus.word], axis=1)
+    rules, rule, counts = np.unique(columns, axis=0, return_inverse=True, return_counts=True)
+    totals = np.bincount(rules[:, 0], weights=counts)
+    return TreeArrays(
+        label=corpus.label,
+        rule=rule.ravel().astype(np.int32),
+        left=left,
+        right=right,
+        parent=parent,
+        tree_start=corpus.tree_start.astype(np.int64),
+        rule_label=rules[:, 0].astype(np.int32),
+        rule_left_label=rules[:, 1].astype(np.int32),
+        rule_right_label=rules[:, 2].astype(np.int32),
+        rule_word=rules[:, 3].astype(np.int32),
+        rule_count=counts,
+        rule_probability=counts / totals[rules[:, 0]],
+        n_labels=len(corpus.labels),
+    )

@@ -1,7 +1,5 @@
 """Trees for sentences that the grammar cannot analyse: the best parts side by side, or tags alone."""
 
-import math
-
 import numpy as np
 
 from tsgkit._chart import Chart
@@ -25,7 +23,8 @@ def glued_rows(chart: Chart, grammar: WeightedGrammar) -> list[np.ndarray]:
     Returns
     -------
     list of ndarray
-        The rows of each part, left to right. Intermediate symbols and the root are no parts.
+        The rows of each part, left to right. Intermediate symbols are no parts, and the root is one only
+        over a word that has no other tag.
     """
     root_label = grammar.label[grammar.root]
     is_part = np.array([undo_label(label) is not None for label in grammar.labels])
@@ -35,15 +34,14 @@ def glued_rows(chart: Chart, grammar: WeightedGrammar) -> list[np.ndarray]:
     for end in range(1, chart.n_words + 1):
         options = []
         for start in range(end):
-            values = {
-                symbol: value
-                for symbol, value in chart.inside_values(start, end).items()
-                if is_part[grammar.label[symbol]]
-            }
+            found = chart.inside_values(start, end)
+            values = {symbol: value for symbol, value in found.items() if is_part[grammar.label[symbol]]}
+            if not values and end == start + 1:
+                values = found
             if values:
                 symbol = max(values, key=lambda one: (values[one], -one))
                 options.append((best[start][0] + 1, best[start][1] - values[symbol], start, symbol))
-        best.append(min(options, default=(math.inf, math.inf, end - 1, -1)))
+        best.append(min(options))
     parts = []
     end = chart.n_words
     while end > 0:
@@ -54,7 +52,7 @@ def glued_rows(chart: Chart, grammar: WeightedGrammar) -> list[np.ndarray]:
 
 
 def flat_rows(entries: Entries, symbol_of_rank: np.ndarray, grammar: WeightedGrammar) -> list[np.ndarray]:
-    """Every word under its most probable tag."""
+    """Every word under the tag that makes it with the largest weight."""
     starts, ranks, weights = entries
     parts = []
     for position in range(len(starts) - 1):

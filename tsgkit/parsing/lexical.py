@@ -44,11 +44,6 @@ class LexicalTable:
         }
         self.unseen = unseen_entry(ranks, weights)
         self.tag_of_rank = grammar.label[index.symbol_of_rank]
-        self.number_of_tag: dict[str, int] = {}
-        for number, label in enumerate(grammar.labels):
-            tag = undo_label(label)
-            if tag is not None:
-                self.number_of_tag.setdefault(tag, number)
         self.tag_names = [undo_label(label) for label in grammar.labels]
 
     def entries(

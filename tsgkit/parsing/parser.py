@@ -4,6 +4,7 @@
 whether the grammar made it or a fallback did, and with what probability.
 """
 
+import copy
 import math
 import os
 import queue
@@ -11,21 +12,24 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
 from nltk.parse.api import ParserI
 from nltk.tree import ProbabilisticTree, Tree
 
+from tsgkit._derivations import best_derivation
 from tsgkit.errors import UsageError
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.models.model import Model
 from tsgkit.parsing.engine import Candidate, Chain, Engine, EngineSettings
 from tsgkit.parsing.fallback import flat_rows, glued_rows
-from tsgkit.parsing.lexical import TAG_MODES, LexicalTable
-from tsgkit.parsing.rows import rows_of_tree, tree_of_rows
+from tsgkit.parsing.lexical import TAG_MODES, Entries, LexicalTable
+from tsgkit.parsing.rows import project, rows_of_tree, tree_of_rows
 from tsgkit.treebank.binarize import undo_label
 from tsgkit.treebank.clean import chain_parts
 
+T = TypeVar("T")
 Bracket = tuple[str, int, int]
 FALLBACKS = ("empty", "coarse", "glued", "flat")
 # Sentences given to each thread before results are waited for.
@@ -49,11 +53,13 @@ class Parse:
     log_total : float
         Of the words: summed over all trees that were looked at.
     fallback : str
-        ``''`` when the grammar made the tree; otherwise why not: ``empty`` (no words), ``coarse`` (a
-        coarser grammar made it), ``glued`` (parts under a root: the grammar has no analysis of the
-        whole), ``flat`` (tags only: too long, or over the bound of memory).
-    confidence : dict, optional
-        The posterior probability of every bracket, by ``(label, start, end)``.
+        ``''`` when the grammar made the tree; otherwise what it is instead: ``empty`` (no words),
+        ``coarse`` (the best tree of the coarsest grammar, where the finest has none or needs too much
+        memory), ``glued`` (parts under a root, where no grammar spans the words), ``flat`` (tags only:
+        too long, or too much memory even for the coarsest grammar).
+    confidence : dict
+        The posterior probability of every bracket of the trees, by ``(label, start, end)``; empty unless
+        asked for, and for a fallback.
     """
 
     words: list[str]
@@ -121,10 +127,9 @@ class Parser(ParserI):
             LexicalTable(grammar, index)
             for grammar, index in zip(self.chain.grammars, self.chain.indices, strict=True)
         ]
-        self.coarse_chain = Chain(self.model.levels[:1]) if len(self.model.levels) > 1 else self.chain
         self.idle_engines: queue.SimpleQueue[Engine] = queue.SimpleQueue()
         self.number_of_label = {label: number for number, label in enumerate(self.model.grammar.labels)}
-        self.root = undo_label(self.model.grammar.labels[self.model.grammar.label[self.model.grammar.root]])
+        self.root = self.wrapped(self.model.grammar, []).label()
 
     # ---- NLTK's interface ----------------------------------------------------------------------------
 
@@ -182,10 +187,12 @@ class Parser(ParserI):
             Whether to compute posterior probabilities of brackets.
         """
         words = list(words)
-        if not words:
-            return Parse([], [Tree(self.root, [])], [-math.inf], [-math.inf], -math.inf, "empty")
+        if k < 1:
+            raise UsageError(f"k={k}: must be at least 1")
         if tags is not None and len(tags) != len(words):
             raise UsageError(f"{len(tags)} tags for {len(words)} words")
+        if not words:
+            return fallback(words, Tree(self.root, []), "empty")
         engine = self.take_engine()
         try:
             return self.analyse_with(engine, words, tags, k=k, number=number, confidence=confidence)
@@ -213,74 +220,76 @@ class Parser(ParserI):
         if self.max_length is not None and len(words) > self.max_length:
             return self.flat(words, entries[0])
         random = np.random.Generator(np.random.PCG64([self.seed, number]))
-        candidates = engine.candidates(entries, k, random)
-        if not candidates:
-            return self.without_analysis(engine, words, entries)
-        log_total = self.log_total(engine, entries, candidates)
-        result = self.result(words, candidates, log_total, self.chain.grammars[-1])
-        if confidence:
-            result.confidence = self.bracket_posteriors(engine, entries, result.tree)
+        try:
+            candidates = engine.candidates(entries, k, random)
+            if not candidates:
+                return self.without_analysis(engine, words, entries)
+            result = self.result(words, candidates, self.log_total(engine, entries, candidates))
+            if confidence:
+                result.confidence = self.bracket_posteriors(engine, entries, result.trees)
+        except OverflowError:  # weights beyond the range of floats
+            return self.flat(words, entries[0])
         return result
 
-    def log_total(self, engine: Engine, entries: list, candidates: list[Candidate]) -> float:
+    def log_total(self, engine: Engine, entries: list[Entries], candidates: list[Candidate]) -> float:
         """The log probability of the words: of all trees in the chart, or of those at hand if more."""
-        total = engine.chart.log_total if not engine.chart.is_viterbi else -math.inf
         known = np.logaddexp.reduce([candidate.log_probability for candidate in candidates])
-        if engine.chart.is_viterbi and engine.search(entries, viterbi=False):
-            total = engine.chart.log_total
-        return float(max(total, known))
+        if engine.chart.is_viterbi and not engine.search(entries, viterbi=False):
+            return float(known)
+        return float(max(engine.chart.log_total, known))
 
-    def result(
-        self, words: list[str], candidates: list[Candidate], log_total: float, grammar: WeightedGrammar
-    ) -> Parse:
-        trees = [self.decoded(candidate.rows, grammar, words) for candidate in candidates]
+    def result(self, words: list[str], candidates: list[Candidate], log_total: float) -> Parse:
         return Parse(
             words,
-            trees,
+            [self.decoded(candidate.rows, self.model.grammar, words) for candidate in candidates],
             [candidate.score for candidate in candidates],
             [candidate.log_probability for candidate in candidates],
             log_total,
         )
 
     def decoded(self, rows: np.ndarray, grammar: WeightedGrammar, words: list[str]) -> Tree:
+        """The tree of a grammar's rows as an annotator would write it."""
         return self.model.preparation.decode(tree_of_rows(rows, grammar.labels, words))
 
-    def without_analysis(self, engine: Engine, words: list[str], entries: list) -> Parse:
+    def wrapped(self, grammar: WeightedGrammar, parts: list[Tree]) -> Tree:
+        """Trees as the grammar makes them, side by side under the root, as an annotator would write them."""
+        return self.model.preparation.decode(Tree(grammar.labels[grammar.label[grammar.root]], parts))
+
+    def without_analysis(self, engine: Engine, words: list[str], entries: list[Entries]) -> Parse:
         """A tree all the same: by the coarsest grammar, or of parts, or of tags alone."""
-        coarse = Engine(self.coarse_chain, replace(self.settings, objective="mpd", threshold=0.0))
-        if engine.chart.is_over_budget and coarse.chain is not self.chain:
-            best = coarse.best(entries[:1], np.random.default_rng(self.seed))
-            if best is not None:
-                tree = self.decoded(best.rows, self.coarse_chain.grammars[0], words)
-                return Parse(words, [tree], [-math.inf], [-math.inf], -math.inf, "coarse")
-        coarse.chart.fill(*entries[0], viterbi=True)
-        if coarse.chart.is_over_budget:
+        chart, grammar = engine.charts[0], self.chain.grammars[0]
+        found = chart.fill(*entries[0], viterbi=True) > -math.inf
+        if chart.is_over_budget:
             return self.flat(words, entries[0])
-        grammar = self.coarse_chain.grammars[0]
-        parts = [self.decoded(rows, grammar, words) for rows in glued_rows(coarse.chart, grammar)]
-        return Parse(words, [Tree(self.root, parts)], [-math.inf], [-math.inf], -math.inf, "glued")
+        if found:
+            rows = project(best_derivation(chart)[0], grammar.label)
+            return fallback(words, self.decoded(rows, grammar, words), "coarse")
+        parts = [tree_of_rows(rows, grammar.labels, words) for rows in glued_rows(chart, grammar)]
+        return fallback(words, self.wrapped(grammar, parts), "glued")
 
-    def flat(self, words: list[str], entries: tuple) -> Parse:
-        grammar = self.chain.grammars[0]
-        tags = [
-            self.decoded(rows, grammar, words)
-            for rows in flat_rows(entries, self.chain.indices[0].symbol_of_rank, grammar)
-        ]
-        return Parse(words, [Tree(self.root, tags)], [-math.inf], [-math.inf], -math.inf, "flat")
+    def flat(self, words: list[str], entries: Entries) -> Parse:
+        grammar, index = self.chain.grammars[0], self.chain.indices[0]
+        rows_of_tags = flat_rows(entries, index.symbol_of_rank, grammar)
+        tags = [tree_of_rows(rows, grammar.labels, words) for rows in rows_of_tags]
+        return fallback(words, self.wrapped(grammar, tags), "flat")
 
-    def bracket_posteriors(self, engine: Engine, entries: list, tree: Tree) -> dict[Bracket, float]:
-        """The posterior of every bracket of `tree`, tags included."""
+    def bracket_posteriors(
+        self, engine: Engine, entries: list[Entries], trees: list[Tree]
+    ) -> dict[Bracket, float]:
+        """The posterior of every bracket of `trees`, tags included."""
         if engine.chart.is_viterbi and not engine.search(entries, viterbi=False):
             return {}
         by_bracket: dict[Bracket, float] = {}
-        labels = self.chain.grammars[-1].labels
+        labels = self.model.grammar.labels
+        joins_chains = self.model.preparation.cleaning.unaries
         for (label, start, end), posterior in engine.exact_forest().node_posteriors().items():
             plain = undo_label(labels[label])
             if plain is not None:
-                for part in chain_parts(plain) if self.model.preparation.cleaning.unaries else [plain]:
+                for part in chain_parts(plain) if joins_chains else [plain]:
                     key = (part, start, end)
                     by_bracket[key] = by_bracket.get(key, 0.0) + posterior
-        return {bracket: min(1.0, by_bracket.get(bracket, 0.0)) for bracket in brackets_of(tree)}
+        brackets = (bracket for tree in trees for bracket in brackets_of(tree))
+        return {bracket: min(1.0, by_bracket.get(bracket, 0.0)) for bracket in brackets}
 
     def parse_batch(
         self,
@@ -293,7 +302,8 @@ class Parser(ParserI):
     ) -> Iterator[Parse]:
         """Parse sentences as they come, on several threads; results stream in the order of the input.
 
-        The output is the same whatever the number of threads.
+        The output is the same whatever the number of threads. When the input fails in the middle, what
+        came before is parsed all the same.
 
         Parameters
         ----------
@@ -312,11 +322,11 @@ class Parser(ParserI):
             return
         with ThreadPoolExecutor(threads) as pool:
             pending: deque[Future[Parse]] = deque()
+            failures: list[Exception] = []
             try:
-                for number, (words, tags) in numbered:
-                    pending.append(
-                        pool.submit(self.analyse, words, tags, k=k, number=number, confidence=confidence)
-                    )
+                for number, (words, tags) in until_failure(numbered, failures):
+                    job = pool.submit(self.analyse, words, tags, k=k, number=number, confidence=confidence)
+                    pending.append(job)
                     if len(pending) >= WINDOW * threads:
                         yield pending.popleft().result()
                 while pending:
@@ -324,6 +334,8 @@ class Parser(ParserI):
             finally:
                 for job in pending:
                     job.cancel()
+        if failures:
+            raise failures[0]
 
     def tree_log_probability(self, tree: Tree) -> float:
         """The exact log probability of a tree (as annotated) with its words; -inf if the grammar has none."""
@@ -346,20 +358,37 @@ class Parser(ParserI):
         Returns
         -------
         changed, total : int
-            Sentences whose tree differs from the one found without pruning, and all sentences.
+            Sentences whose best tree differs from the one found without pruning, and all sentences for
+            which the grammar makes one without pruning, within the bound of memory.
         """
-        exact = Parser(self.model, objective=self.settings.objective, threshold=0.0, seed=self.seed)
+        exact = copy.copy(self)
+        exact.settings = replace(self.settings, threshold=0.0)
+        exact.idle_engines = queue.SimpleQueue()
         changed = total = 0
         for number, words in enumerate(sentences):
-            pruned = self.analyse(words, number=number)
-            changed += pruned.tree != exact.analyse(words, number=number).tree
-            total += 1
+            unpruned = exact.analyse(words, number=number)
+            if not unpruned.fallback:
+                changed += self.analyse(words, number=number).tree != unpruned.tree
+                total += 1
         return changed, total
 
 
 def probabilistic(tree: Tree, log_probability: float) -> ProbabilisticTree:
     """The same tree with a probability at its root, as NLTK's probabilistic parsers return it."""
     return ProbabilisticTree(tree.label(), list(tree), logprob=log_probability / math.log(2))
+
+
+def until_failure(items: Iterable[T], failures: list[Exception]) -> Iterator[T]:
+    """The items up to the one that cannot be had; why not is put into `failures`."""
+    try:
+        yield from items
+    except Exception as error:
+        failures.append(error)
+
+
+def fallback(words: list[str], tree: Tree, kind: str) -> Parse:
+    """A parse that the grammar did not make."""
+    return Parse(words, [tree], [-math.inf], [-math.inf], -math.inf, kind)
 
 
 def brackets_of(tree: Tree) -> list[Bracket]:

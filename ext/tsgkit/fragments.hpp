@@ -1,0 +1,147 @@
+// Elementary trees, each stored once: a fragment is a rule and, for every child, the fragment that goes on below it
+// or none (a frontier). Subtrees are fragments themselves, so they are shared.
+//
+// A fragment lives as long as it is part of another one or somebody orders it; `release` removes it, and what only
+// it used, when neither holds any more. Numbers are given again, so memory does not grow beyond what is in use.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "restaurant.hpp"
+
+namespace tsgkit {
+
+constexpr int32_t FRONTIER = -1;
+constexpr int32_t MISSING = -2;
+
+struct Fragment {
+    int32_t rule = -1;              // -1: the number is free
+    int32_t left = FRONTIER;
+    int32_t right = FRONTIER;
+    int32_t n_above_left = 0;       // fragments of which this is the left (or only) part, and the right part
+    int32_t n_above_right = 0;
+    Tables tables;                  // who ordered it
+};
+
+class FragmentStore {
+public:
+    std::vector<Fragment> fragments;
+
+    FragmentStore() { slots_.assign(1024, EMPTY); }
+
+    // The number of a fragment, MISSING if there is none.
+    int32_t find(int32_t rule, int32_t left, int32_t right) const {
+        for (size_t slot = hash(rule, left, right) & mask();; slot = (slot + 1) & mask()) {
+            const int32_t number = slots_[slot];
+            if (number == EMPTY) return MISSING;
+            const Fragment& fragment = fragments[number];
+            if (fragment.rule == rule && fragment.left == left && fragment.right == right) return number;
+        }
+    }
+
+    int32_t intern(int32_t rule, int32_t left, int32_t right) {
+        int32_t number = find(rule, left, right);
+        if (number != MISSING) return number;
+        if (free_.empty()) {
+            number = static_cast<int32_t>(fragments.size());
+            fragments.emplace_back();
+        } else {
+            number = free_.back();
+            free_.pop_back();
+        }
+        Fragment& fragment = fragments[number];
+        fragment.rule = rule;
+        fragment.left = left;
+        fragment.right = right;
+        if (left >= 0) ++fragments[left].n_above_left;
+        if (right >= 0) ++fragments[right].n_above_right;
+        ++n_used_;
+        if (2 * n_used_ > slots_.size()) {
+            rehash();
+        } else {
+            place(number);
+        }
+        return number;
+    }
+
+    // Remove a fragment that nobody uses; one that is in use stays.
+    void release(int32_t number) {
+        std::vector<int32_t> waiting(1, number);
+        while (!waiting.empty()) {
+            const int32_t next = waiting.back();
+            waiting.pop_back();
+            Fragment& fragment = fragments[next];
+            if (fragment.rule < 0 || fragment.tables.n_customers || fragment.n_above_left || fragment.n_above_right) {
+                continue;
+            }
+            unplace(next);
+            if (fragment.left >= 0) {
+                --fragments[fragment.left].n_above_left;
+                waiting.push_back(fragment.left);
+            }
+            if (fragment.right >= 0) {
+                --fragments[fragment.right].n_above_right;
+                waiting.push_back(fragment.right);
+            }
+            fragment = Fragment();
+            free_.push_back(next);
+            --n_used_;
+        }
+    }
+
+    size_t n_used() const { return n_used_; }
+
+private:
+    static constexpr int32_t EMPTY = -1;
+    std::vector<int32_t> slots_;
+    std::vector<int32_t> free_;
+    size_t n_used_ = 0;
+
+    size_t mask() const { return slots_.size() - 1; }
+
+    static size_t hash(int32_t rule, int32_t left, int32_t right) {
+        uint64_t state = (static_cast<uint64_t>(static_cast<uint32_t>(rule)) << 32) ^ static_cast<uint32_t>(left);
+        state *= 0x9e3779b97f4a7c15ULL;
+        state ^= state >> 29;
+        state += static_cast<uint32_t>(right);
+        state *= 0xbf58476d1ce4e5b9ULL;
+        return state ^ (state >> 32);
+    }
+
+    size_t home(int32_t number) const {
+        const Fragment& fragment = fragments[number];
+        return hash(fragment.rule, fragment.left, fragment.right) & mask();
+    }
+
+    void place(int32_t number) {
+        size_t slot = home(number);
+        while (slots_[slot] != EMPTY) slot = (slot + 1) & mask();
+        slots_[slot] = number;
+    }
+
+    void rehash() {
+        slots_.assign(2 * slots_.size(), EMPTY);
+        for (size_t number = 0; number < fragments.size(); ++number) {
+            if (fragments[number].rule >= 0) place(static_cast<int32_t>(number));
+        }
+    }
+
+    // Take a number out and close the gap: what was pushed past it moves back.
+    void unplace(int32_t number) {
+        size_t gap = home(number);
+        while (slots_[gap] != number) gap = (gap + 1) & mask();
+        for (size_t slot = (gap + 1) & mask(); slots_[slot] != EMPTY; slot = (slot + 1) & mask()) {
+            const size_t wanted = home(slots_[slot]);
+            // Whether `wanted` lies cyclically in (gap, slot]: then the entry must stay.
+            const bool stays = gap <= slot ? (gap < wanted && wanted <= slot) : (gap < wanted || wanted <= slot);
+            if (!stays) {
+                slots_[gap] = slots_[slot];
+                gap = slot;
+            }
+        }
+        slots_[gap] = EMPTY;
+    }
+};
+
+}  // namespace tsgkit

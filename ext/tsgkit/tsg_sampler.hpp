@@ -1,0 +1,651 @@
+// The state of a Bayesian tree-substitution grammar over known trees, and two ways to move it: local Gibbs over single
+// substitution sites, and blocked Metropolis-Hastings over whole trees through the grammar transform.
+//
+//     P0(e | c) = prod_{rules r of e} P(r)  prod_{frontiers f} s_f  prod_{internal nodes i} (1 - s_i)
+//
+// On a known tree, with the counts frozen, for every node v with label c (section 2.2 of the model):
+//
+//     B(v)   = P(rule at v)  prod_{children y} [ s I(y) + (1 - s) B(y) ]
+//     S_g(v) = prod_{children y}  I(y) where g has a frontier,  S_{g_y}(y) where g goes on
+//     I(v)   = sum_{cached e that match at v} w_e S_e(v)  +  b_c B(v)
+//
+// All values of a node are divided by its I(v), whose logs are summed, so that deep trees do not underflow.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "fragments.hpp"
+#include "parallel.hpp"
+#include "restaurant.hpp"
+#include "stream.hpp"
+
+namespace tsgkit {
+
+// What a stream of random numbers is for; each gets its own.
+enum class Purpose : uint64_t { kTree = 0, kFreeze = 1, kPropose = 2, kOrder = 3, kHyper = 4, kStop = 5, kStart = 6 };
+
+inline uint64_t stream_number(Purpose purpose, uint64_t item) { return static_cast<uint64_t>(purpose) << 40 | item; }
+
+class TsgSampler {
+public:
+    // The trees: per node its label, rule and children (-1: none), parents before children.
+    std::vector<int32_t> label, rule, left, right, parent;
+    std::vector<int64_t> tree_start;
+    // Per rule.
+    std::vector<double> rule_probability, rule_log_probability;
+    std::vector<int32_t> rule_label, rule_left_label, rule_right_label;
+    // Per label.
+    std::vector<House> houses;
+    std::vector<double> stop, log_stop, log_go;
+    // The derivations: whether a node is a substitution site, and if so the number of the fragment below it.
+    std::vector<uint8_t> is_site;
+    std::vector<int32_t> dish;
+    FragmentStore store;
+    uint64_t seed = 0;
+
+    struct SweepCounts {
+        int64_t n_proposed = 0;
+        int64_t n_accepted = 0;
+        int64_t n_changed = 0;   // accepted proposals that differ from what was there; sites that flipped
+    };
+
+    int64_t n_trees() const { return static_cast<int64_t>(tree_start.size()) - 1; }
+    Stream stream(uint64_t iteration, Purpose purpose, uint64_t item = 0) const {
+        return Stream(seed, iteration, stream_number(purpose, item));
+    }
+
+    // Seat all trees as `is_site` says; nobody may be seated yet.
+    void seat_all() {
+        dish.assign(label.size(), -1);
+        Scratch scratch;
+        std::vector<Seat> seats;
+        for (int64_t tree = 0; tree < n_trees(); ++tree) {
+            Stream own = stream(0, Purpose::kStart, tree);
+            seats.clear();
+            seat_tree(tree, &is_site[tree_start[tree]], scratch, seats, own);
+        }
+    }
+
+    // Unseat all trees; every restaurant must be empty then.
+    void unseat_all() {
+        std::vector<Seat> seats;
+        Stream own = stream(0, Purpose::kStart, n_trees());
+        for (int64_t tree = 0; tree < n_trees(); ++tree) {
+            seats.clear();
+            unseat_tree(tree, seats, own);
+            release(seats);
+        }
+    }
+
+    // ---- blocked Metropolis-Hastings --------------------------------------------------------------------------
+
+    // One proposal for every tree. Trees are taken in a random order, `batch` at a time: the proposals of a batch are
+    // made against the counts without any of its trees, on several threads, and then tested one by one.
+    SweepCounts blocked_sweep(uint64_t iteration, int batch, int n_threads, double temperature) {
+        const std::vector<int64_t> order = random_order(n_trees(), iteration);
+        std::vector<Scratch> scratches(n_threads);
+        std::vector<Proposal> proposals(batch);
+        SweepCounts counts;
+        for (size_t first = 0; first < order.size(); first += batch) {
+            const int size = static_cast<int>(std::min<size_t>(batch, order.size() - first));
+            if (size > 1) freeze(order, first, size, iteration);
+            if (size > 1) {
+                parallel_for(n_threads, size, [&](int item, int thread) {
+                    Stream own = stream(iteration, Purpose::kPropose, order[first + item]);
+                    propose(order[first + item], scratches[thread], proposals[item], own);
+                });
+                thaw();
+            }
+            for (int item = 0; item < size; ++item) {
+                const int64_t tree = order[first + item];
+                Stream own = stream(iteration, Purpose::kTree, tree);
+                old_seats_.clear();
+                const double log_old = unseat_tree(tree, old_seats_, own);
+                if (size == 1) propose(tree, scratches[0], proposals[0], own);
+                test(tree, proposals[item], log_old, temperature, scratches[0], own, counts);
+            }
+        }
+        return counts;
+    }
+
+    // ---- local Gibbs ------------------------------------------------------------------------------------------
+
+    SweepCounts local_sweep(uint64_t iteration, double temperature) {
+        SweepCounts counts;
+        Scratch scratch;
+        for (const int64_t node : random_order(static_cast<int64_t>(label.size()), iteration)) {
+            if (parent[node] < 0) continue;
+            Stream own = stream(iteration, Purpose::kTree, node);
+            ++counts.n_proposed;
+            ++counts.n_accepted;
+            counts.n_changed += resample_site(static_cast<int32_t>(node), scratch, temperature, own);
+        }
+        return counts;
+    }
+
+    // ---- parameters -------------------------------------------------------------------------------------------
+
+    // Numbers over the dishes of all tables, and of table sizes by label.
+    struct Totals {
+        std::vector<int64_t> rules;
+        std::vector<int64_t> frontier, internal;
+        std::vector<std::vector<int64_t>> tables_by_size;
+    };
+
+    Totals totals() const {
+        Totals result;
+        result.rules.assign(rule_label.size(), 0);
+        result.frontier.assign(houses.size(), 0);
+        result.internal.assign(houses.size(), 0);
+        result.tables_by_size.resize(houses.size());
+        std::vector<int32_t> waiting;
+        for (const Fragment& root : store.fragments) {
+            if (root.tables.n_tables == 0) continue;
+            const int64_t n_tables = root.tables.n_tables;
+            std::vector<int64_t>& sizes = result.tables_by_size[rule_label[root.rule]];
+            for (const auto& entry : root.tables.by_size) {
+                if (static_cast<size_t>(entry.first) >= sizes.size()) sizes.resize(entry.first + 1, 0);
+                sizes[entry.first] += entry.second;
+            }
+            waiting.assign(1, static_cast<int32_t>(&root - store.fragments.data()));
+            while (!waiting.empty()) {
+                const Fragment& fragment = store.fragments[waiting.back()];
+                waiting.pop_back();
+                result.rules[fragment.rule] += n_tables;
+                const int32_t children[2] = {fragment.left, fragment.right};
+                const int32_t labels[2] = {rule_left_label[fragment.rule], rule_right_label[fragment.rule]};
+                for (int side = 0; side < 2; ++side) {
+                    if (labels[side] < 0) continue;
+                    (children[side] < 0 ? result.frontier : result.internal)[labels[side]] += n_tables;
+                    if (children[side] >= 0) waiting.push_back(children[side]);
+                }
+            }
+        }
+        return result;
+    }
+
+    // log p(derivations, seating | hyperparameters, stop probabilities)
+    double log_joint(const Totals& sums) const {
+        double result = 0.0;
+        for (size_t symbol = 0; symbol < houses.size(); ++symbol) {
+            result += log_seating(houses[symbol], sums.tables_by_size[symbol]);
+            result += sums.frontier[symbol] * log_stop[symbol] + sums.internal[symbol] * log_go[symbol];
+        }
+        for (size_t number = 0; number < sums.rules.size(); ++number) {
+            if (sums.rules[number]) result += sums.rules[number] * rule_log_probability[number];
+        }
+        return result;
+    }
+
+    void resample_stops(uint64_t iteration, const Totals& sums) {
+        for (size_t symbol = 0; symbol < stop.size(); ++symbol) {
+            Stream own = stream(iteration, Purpose::kStop, symbol);
+            set_stop(symbol, own.beta(1.0 + sums.frontier[symbol], 1.0 + sums.internal[symbol]));
+        }
+    }
+
+    // Kept away from 0 and 1, so that every derivation stays possible.
+    void set_stop(size_t symbol, double probability) {
+        stop[symbol] = std::min(std::max(probability, 1e-9), 1.0 - 1e-9);
+        log_stop[symbol] = std::log(stop[symbol]);
+        log_go[symbol] = std::log1p(-stop[symbol]);
+    }
+
+    // One pair (discount, strength) per label; a Dirichlet process keeps its discount of 0.
+    void resample_hyper(uint64_t iteration, const Totals& sums, bool is_dirichlet) {
+        for (size_t symbol = 0; symbol < houses.size(); ++symbol) {
+            Stream own = stream(iteration, Purpose::kHyper, symbol);
+            HyperSums auxiliary;
+            auxiliary.draw(houses[symbol], sums.tables_by_size[symbol], own);
+            if (!is_dirichlet) houses[symbol].discount = std::min(auxiliary.draw_discount(own), 1.0 - 1e-9);
+            houses[symbol].strength = std::max(auxiliary.draw_strength(own), 1e-9);
+        }
+    }
+
+private:
+    struct Seat {
+        int32_t node;
+        int32_t fragment;
+        int32_t size;   // of the table before
+    };
+
+    struct Proposal {
+        std::vector<uint8_t> is_site;
+        double log_new = 0.0;   // log q of the proposal and of what was there
+        double log_old = 0.0;
+    };
+
+    struct Scratch {
+        std::vector<double> base;                       // B(v) / I(v)
+        std::vector<int32_t> match_begin, match_end;    // the fragments that match at v ...
+        std::vector<int32_t> match;
+        std::vector<double> value;                      // ... and their S_g(v) / I(v)
+        std::vector<int32_t> number;                    // the fragment below v under some sites, or MISSING
+        std::vector<double> log_base;                   // log P0 of it
+        std::vector<int32_t> nodes;
+        std::vector<std::pair<int32_t, int32_t>> waiting;
+        double log_inside = 0.0;
+    };
+
+    std::vector<Seat> frozen_seats_, old_seats_, new_seats_;
+
+    std::vector<int64_t> random_order(int64_t n_items, uint64_t iteration) const {
+        std::vector<int64_t> order(n_items);
+        for (int64_t item = 0; item < n_items; ++item) order[item] = item;
+        Stream own = stream(iteration, Purpose::kOrder);
+        for (int64_t item = n_items - 1; item > 0; --item) std::swap(order[item], order[own.below(item + 1)]);
+        return order;
+    }
+
+    // ---- seating of whole trees ---------------------------------------------------------------------------------
+
+    // The number and the log base probability of the fragment below every node, if the sites are these.
+    void describe(int64_t tree, const uint8_t* site, Scratch& scratch) const {
+        const int64_t first = tree_start[tree], n_nodes = tree_start[tree + 1] - first;
+        scratch.number.resize(n_nodes);
+        scratch.log_base.resize(n_nodes);
+        for (int64_t node = n_nodes - 1; node >= 0; --node) {
+            int32_t parts[2] = {FRONTIER, FRONTIER};
+            double log_base = rule_log_probability[rule[first + node]];
+            const int32_t children[2] = {left[first + node], right[first + node]};
+            for (int side = 0; side < 2; ++side) {
+                if (children[side] < 0) continue;
+                const int64_t child = children[side] - first;
+                const int32_t symbol = label[children[side]];
+                if (site[child]) {
+                    log_base += log_stop[symbol];
+                } else {
+                    parts[side] = scratch.number[child];
+                    log_base += log_go[symbol] + scratch.log_base[child];
+                }
+            }
+            scratch.log_base[node] = log_base;
+            const bool is_known = parts[0] != MISSING && parts[1] != MISSING;
+            scratch.number[node] = is_known ? store.find(rule[first + node], parts[0], parts[1]) : MISSING;
+        }
+    }
+
+    // log p of a dish for the next customer: predictive probability with the counts as they are.
+    double log_predictive(int32_t symbol, const Tables* tables, double log_base) const {
+        const House& house = houses[symbol];
+        const double from_base = std::log(house.new_weight()) + log_base;
+        if (tables == nullptr || tables->n_customers == 0) return from_base - std::log(house.denominator());
+        return std::log(house.old_weight(*tables) + std::exp(from_base)) - std::log(house.denominator());
+    }
+
+    // Seat a tree's fragments one by one, from the root down; returns the sum of their log predictive probabilities.
+    double seat_tree(int64_t tree, const uint8_t* site, Scratch& scratch, std::vector<Seat>& seats, Stream& own) {
+        const int64_t first = tree_start[tree], n_nodes = tree_start[tree + 1] - first;
+        describe(tree, site, scratch);
+        for (int64_t node = n_nodes - 1; node >= 0; --node) {
+            if (scratch.number[node] != MISSING) continue;
+            int32_t parts[2] = {FRONTIER, FRONTIER};
+            const int32_t children[2] = {left[first + node], right[first + node]};
+            for (int side = 0; side < 2; ++side) {
+                if (children[side] >= 0 && !site[children[side] - first]) parts[side] = scratch.number[children[side] - first];
+            }
+            scratch.number[node] = store.intern(rule[first + node], parts[0], parts[1]);
+        }
+        double log_probability = 0.0;
+        for (int64_t node = 0; node < n_nodes; ++node) {
+            is_site[first + node] = site[node];
+            dish[first + node] = -1;
+            if (!site[node]) continue;
+            const int32_t number = scratch.number[node], symbol = label[first + node];
+            Tables& tables = store.fragments[number].tables;
+            log_probability += log_predictive(symbol, &tables, scratch.log_base[node]);
+            const int32_t size = houses[symbol].seat(tables, std::exp(scratch.log_base[node]), own);
+            seats.push_back({static_cast<int32_t>(first + node), number, size});
+            dish[first + node] = number;
+        }
+        return log_probability;
+    }
+
+    // Unseat a tree's fragments in reverse; returns the same sum for them. They stay in the store until `release`.
+    double unseat_tree(int64_t tree, std::vector<Seat>& seats, Stream& own) {
+        double log_probability = 0.0;
+        for (int64_t node = tree_start[tree + 1] - 1; node >= tree_start[tree]; --node) {
+            if (!is_site[node]) continue;
+            Tables& tables = store.fragments[dish[node]].tables;
+            const int32_t size = houses[label[node]].unseat(tables, own);
+            seats.push_back({static_cast<int32_t>(node), dish[node], size});
+            log_probability += log_predictive(label[node], &tables, log_base_of(dish[node]));
+        }
+        return log_probability;
+    }
+
+    double log_base_of(int32_t number) const {
+        double result = 0.0;
+        std::vector<int32_t> waiting(1, number);
+        while (!waiting.empty()) {
+            const Fragment& fragment = store.fragments[waiting.back()];
+            waiting.pop_back();
+            result += rule_log_probability[fragment.rule];
+            const int32_t children[2] = {fragment.left, fragment.right};
+            const int32_t labels[2] = {rule_left_label[fragment.rule], rule_right_label[fragment.rule]};
+            for (int side = 0; side < 2; ++side) {
+                if (labels[side] < 0) continue;
+                result += children[side] < 0 ? log_stop[labels[side]] : log_go[labels[side]];
+                if (children[side] >= 0) waiting.push_back(children[side]);
+            }
+        }
+        return result;
+    }
+
+    // Take seatings back, the last one first.
+    void take_back_seats(const std::vector<Seat>& seats) {
+        for (size_t item = seats.size(); item-- > 0;) {
+            const Seat& seat = seats[item];
+            houses[label[seat.node]].shrink(store.fragments[seat.fragment].tables, seat.size + 1);
+        }
+    }
+
+    void take_back_unseats(const std::vector<Seat>& seats) {
+        for (size_t item = seats.size(); item-- > 0;) {
+            const Seat& seat = seats[item];
+            houses[label[seat.node]].grow(store.fragments[seat.fragment].tables, seat.size - 1);
+        }
+    }
+
+    void release(const std::vector<Seat>& seats) {
+        for (const Seat& seat : seats) store.release(seat.fragment);
+    }
+
+    void freeze(const std::vector<int64_t>& order, size_t first, int size, uint64_t iteration) {
+        frozen_seats_.clear();
+        for (int item = 0; item < size; ++item) {
+            Stream own = stream(iteration, Purpose::kFreeze, order[first + item]);
+            unseat_tree(order[first + item], frozen_seats_, own);
+        }
+    }
+
+    void thaw() { take_back_unseats(frozen_seats_); }
+
+    // ---- proposals ------------------------------------------------------------------------------------------------
+
+    // Draw sites for a tree from the frozen grammar, and weigh them and the present ones by it. Changes nothing else.
+    void propose(int64_t tree, Scratch& scratch, Proposal& proposal, Stream& own) const {
+        inside(tree, scratch);
+        draw_sites(tree, scratch, proposal.is_site, own);
+        proposal.log_new = log_weight(tree, proposal.is_site.data(), scratch) - scratch.log_inside;
+        proposal.log_old = log_weight(tree, &is_site[tree_start[tree]], scratch) - scratch.log_inside;
+    }
+
+    double cached_weight(int32_t number, int32_t symbol) const {
+        const Tables& tables = store.fragments[number].tables;
+        return tables.n_customers ? houses[symbol].old_weight(tables) / houses[symbol].denominator() : 0.0;
+    }
+
+    void inside(int64_t tree, Scratch& scratch) const {
+        const int64_t first = tree_start[tree], n_nodes = tree_start[tree + 1] - first;
+        scratch.base.resize(n_nodes);
+        scratch.match_begin.resize(n_nodes);
+        scratch.match_end.resize(n_nodes);
+        scratch.match.clear();
+        scratch.value.clear();
+        scratch.log_inside = 0.0;
+        for (int64_t node = n_nodes - 1; node >= 0; --node) {
+            const int32_t symbol = label[first + node];
+            scratch.match_begin[node] = static_cast<int32_t>(scratch.match.size());
+            find_matches(first, node, scratch);
+            scratch.match_end[node] = static_cast<int32_t>(scratch.match.size());
+            double base = rule_probability[rule[first + node]];
+            const int32_t children[2] = {left[first + node], right[first + node]};
+            for (int side = 0; side < 2; ++side) {
+                if (children[side] < 0) continue;
+                const double stops = stop[label[children[side]]];
+                base *= stops + (1.0 - stops) * scratch.base[children[side] - first];
+            }
+            const double to_base = houses[symbol].new_weight() / houses[symbol].denominator();
+            double total = to_base * base;
+            for (int32_t item = scratch.match_begin[node]; item < scratch.match_end[node]; ++item) {
+                total += cached_weight(scratch.match[item], symbol) * scratch.value[item];
+            }
+            scratch.base[node] = base / total;
+            for (int32_t item = scratch.match_begin[node]; item < scratch.match_end[node]; ++item) {
+                scratch.value[item] /= total;
+            }
+            scratch.log_inside += std::log(total);
+        }
+    }
+
+    // All stored fragments with the rule at a node whose parts match at its children.
+    void find_matches(int64_t first, int64_t node, Scratch& scratch) const {
+        const int32_t left_child = left[first + node], right_child = right[first + node], own_rule = rule[first + node];
+        const int32_t left_begin = left_child < 0 ? 0 : scratch.match_begin[left_child - first];
+        const int32_t left_end = left_child < 0 ? 0 : scratch.match_end[left_child - first];
+        const int32_t right_begin = right_child < 0 ? 0 : scratch.match_begin[right_child - first];
+        const int32_t right_end = right_child < 0 ? 0 : scratch.match_end[right_child - first];
+        for (int32_t left_item = left_begin - 1; left_item < left_end; ++left_item) {
+            const bool left_frontier = left_item < left_begin;
+            const int32_t left_part = left_frontier ? FRONTIER : scratch.match[left_item];
+            if (!left_frontier && store.fragments[left_part].n_above_left == 0) continue;
+            const double left_value = left_frontier ? 1.0 : scratch.value[left_item];
+            for (int32_t right_item = right_begin - 1; right_item < right_end; ++right_item) {
+                const bool right_frontier = right_item < right_begin;
+                const int32_t right_part = right_frontier ? FRONTIER : scratch.match[right_item];
+                if (!right_frontier && store.fragments[right_part].n_above_right == 0) continue;
+                const int32_t number = store.find(own_rule, left_part, right_part);
+                if (number == MISSING) continue;
+                scratch.match.push_back(number);
+                scratch.value.push_back(left_value * (right_frontier ? 1.0 : scratch.value[right_item]));
+            }
+        }
+    }
+
+    void draw_sites(int64_t tree, Scratch& scratch, std::vector<uint8_t>& site, Stream& own) const {
+        const int64_t first = tree_start[tree], n_nodes = tree_start[tree + 1] - first;
+        constexpr int32_t SITE = -3, BASE = -4;   // how a waiting node goes on, if not by a fragment's part
+        site.assign(n_nodes, 0);
+        scratch.waiting.assign(1, std::make_pair(0, SITE));
+        while (!scratch.waiting.empty()) {
+            const int32_t node = scratch.waiting.back().first;
+            int32_t way = scratch.waiting.back().second;
+            scratch.waiting.pop_back();
+            if (way == SITE) {
+                site[node] = 1;
+                way = BASE;
+                double target = own.uniform();
+                for (int32_t item = scratch.match_begin[node]; item < scratch.match_end[node]; ++item) {
+                    target -= cached_weight(scratch.match[item], label[first + node]) * scratch.value[item];
+                    if (target < 0.0) {
+                        way = scratch.match[item];
+                        break;
+                    }
+                }
+            }
+            const int32_t children[2] = {right[first + node], left[first + node]};
+            for (int side = 0; side < 2; ++side) {
+                if (children[side] < 0) continue;
+                const int32_t child = static_cast<int32_t>(children[side] - first);
+                int32_t next;
+                if (way == BASE) {
+                    const double stops = stop[label[children[side]]], goes = (1.0 - stops) * scratch.base[child];
+                    next = own.uniform() * (stops + goes) < stops ? SITE : BASE;
+                } else {
+                    const Fragment& fragment = store.fragments[way];
+                    const int32_t part = side == 0 ? fragment.right : fragment.left;
+                    next = part == FRONTIER ? SITE : part;
+                }
+                scratch.waiting.push_back(std::make_pair(child, next));
+            }
+        }
+    }
+
+    // log prod_e (w_e + b P0(e)) over the fragments that the sites make.
+    double log_weight(int64_t tree, const uint8_t* site, Scratch& scratch) const {
+        const int64_t first = tree_start[tree], n_nodes = tree_start[tree + 1] - first;
+        describe(tree, site, scratch);
+        double result = 0.0;
+        for (int64_t node = 0; node < n_nodes; ++node) {
+            if (!site[node]) continue;
+            const Tables* tables = scratch.number[node] == MISSING ? nullptr : &store.fragments[scratch.number[node]].tables;
+            result += log_predictive(label[first + node], tables, scratch.log_base[node]);
+        }
+        return result;
+    }
+
+    // Seat a proposal, and keep it or go back; the tree has been unseated as `old_seats_` tells.
+    void test(int64_t tree, const Proposal& proposal, double log_old, double temperature, Scratch& scratch, Stream& own,
+              SweepCounts& counts) {
+        const int64_t first = tree_start[tree], n_nodes = tree_start[tree + 1] - first;
+        const std::vector<uint8_t> old_site(is_site.begin() + first, is_site.begin() + first + n_nodes);
+        const std::vector<int32_t> old_dish(dish.begin() + first, dish.begin() + first + n_nodes);
+        new_seats_.clear();
+        const double log_new = seat_tree(tree, proposal.is_site.data(), scratch, new_seats_, own);
+        const double log_ratio = (log_new - log_old) / temperature + proposal.log_old - proposal.log_new;
+        ++counts.n_proposed;
+        if (log_ratio >= 0.0 || own.uniform() < std::exp(log_ratio)) {
+            ++counts.n_accepted;
+            counts.n_changed += old_site != proposal.is_site;
+            release(old_seats_);
+            return;
+        }
+        take_back_seats(new_seats_);
+        take_back_unseats(old_seats_);
+        std::copy(old_site.begin(), old_site.end(), is_site.begin() + first);
+        std::copy(old_dish.begin(), old_dish.end(), dish.begin() + first);
+        release(new_seats_);
+    }
+
+    // ---- single sites -----------------------------------------------------------------------------------------------
+
+    struct Description {
+        int32_t number;
+        double log_base;
+    };
+
+    // The fragment of a rule with these parts; a part that is nowhere stored makes it MISSING.
+    Description joined(int32_t node, const Description* parts) const {
+        Description result = {MISSING, rule_log_probability[rule[node]]};
+        int32_t numbers[2] = {FRONTIER, FRONTIER};
+        const int32_t children[2] = {left[node], right[node]};
+        for (int side = 0; side < 2; ++side) {
+            if (children[side] < 0) continue;
+            const int32_t symbol = label[children[side]];
+            numbers[side] = parts[side].number;
+            result.log_base += numbers[side] == FRONTIER ? log_stop[symbol] : log_go[symbol] + parts[side].log_base;
+        }
+        if (numbers[0] != MISSING && numbers[1] != MISSING) result.number = store.find(rule[node], numbers[0], numbers[1]);
+        return result;
+    }
+
+    // Describe (and, if asked, store) the fragment below `root`, where `cut` counts as a site or not as given.
+    Description fragment_below(int32_t root, int32_t cut, bool cut_is_site, bool intern, Scratch& scratch) {
+        const auto ends = [&](int32_t node) { return node == cut ? cut_is_site : static_cast<bool>(is_site[node]); };
+        std::vector<int32_t>& nodes = scratch.nodes;
+        nodes.assign(1, root);
+        for (size_t item = 0; item < nodes.size(); ++item) {
+            const int32_t children[2] = {left[nodes[item]], right[nodes[item]]};
+            for (const int32_t child : children) {
+                if (child >= 0 && !ends(child)) nodes.push_back(child);
+            }
+        }
+        if (scratch.number.size() < label.size()) {
+            scratch.number.resize(label.size());
+            scratch.log_base.resize(label.size());
+        }
+        // Children come after their parents in `nodes`.
+        for (size_t item = nodes.size(); item-- > 0;) {
+            const int32_t node = nodes[item];
+            Description parts[2] = {{FRONTIER, 0.0}, {FRONTIER, 0.0}};
+            const int32_t children[2] = {left[node], right[node]};
+            for (int side = 0; side < 2; ++side) {
+                if (children[side] >= 0 && !ends(children[side])) {
+                    parts[side] = {scratch.number[children[side]], scratch.log_base[children[side]]};
+                }
+            }
+            Description own = joined(node, parts);
+            if (intern && own.number == MISSING) own.number = store.intern(rule[node], parts[0].number, parts[1].number);
+            scratch.number[node] = own.number;
+            scratch.log_base[node] = own.log_base;
+        }
+        return {scratch.number[root], scratch.log_base[root]};
+    }
+
+    const Tables* tables_of(const Description& fragment) const {
+        return fragment.number == MISSING ? nullptr : &store.fragments[fragment.number].tables;
+    }
+
+    // The log weights of seating `upper` at an old and at a new table, each times that of seating `lower` after it.
+    void log_split_weights(int32_t upper_symbol, const Description& upper, int32_t lower_symbol, const Description& lower,
+                           double* at_old, double* at_new) const {
+        const House& house = houses[upper_symbol];
+        const Tables* upper_tables = tables_of(upper);
+        const double log_denominator = std::log(house.denominator());
+        const bool has_old = upper_tables && upper_tables->n_customers;
+        *at_old = has_old ? std::log(house.old_weight(*upper_tables)) - log_denominator : -INFINITY;
+        *at_new = std::log(house.new_weight()) + upper.log_base - log_denominator;
+        if (upper_symbol != lower_symbol) {
+            const double then = log_predictive(lower_symbol, tables_of(lower), lower.log_base);
+            *at_old += then;
+            *at_new += then;
+            return;
+        }
+        // The lower fragment finds the upper one's customer, and its table if that is new. Both are stored here.
+        const bool same = upper.number == lower.number;
+        for (int opens = 0; opens < 2; ++opens) {
+            House after = house;
+            const Tables* lower_tables = tables_of(lower);
+            double n_customers = lower_tables ? lower_tables->n_customers : 0.0;
+            double n_tables = lower_tables ? lower_tables->n_tables : 0.0;
+            ++after.n_customers;
+            after.n_tables += opens;
+            if (same) {
+                n_customers += 1.0;
+                n_tables += opens;
+            }
+            const double old_part = n_customers > 0.0 ? n_customers - after.discount * n_tables : 0.0;
+            const double then = std::log(old_part + after.new_weight() * std::exp(lower.log_base)) - std::log(after.denominator());
+            *(opens ? at_new : at_old) += then;
+        }
+    }
+
+    // Gibbs for one node; returns whether it changed.
+    bool resample_site(int32_t node, Scratch& scratch, double temperature, Stream& own) {
+        int32_t root = parent[node];
+        while (!is_site[root]) root = parent[root];
+        const bool was_site = is_site[node];
+        const int32_t old_upper = dish[root], old_lower = dish[node];
+        if (was_site) houses[label[node]].unseat(store.fragments[old_lower].tables, own);
+        houses[label[root]].unseat(store.fragments[old_upper].tables, own);
+        // With the same label at both, the two may be the same fragment, which only stored ones can show.
+        const bool share = label[root] == label[node];
+        const Description whole = fragment_below(root, node, false, false, scratch);
+        const Description upper = fragment_below(root, node, true, share, scratch);
+        const Description lower = fragment_below(node, node, true, share, scratch);
+        const double log_whole = log_predictive(label[root], tables_of(whole), whole.log_base);
+        double at_old, at_new;
+        log_split_weights(label[root], upper, label[node], lower, &at_old, &at_new);
+        const double largest = std::max(at_old, at_new);
+        const double log_split = largest + std::log(std::exp(at_old - largest) + std::exp(at_new - largest));
+        const double odds = std::exp((log_split - log_whole) / temperature);
+        const bool now_site = own.uniform() * (1.0 + odds) >= 1.0;
+        is_site[node] = now_site;
+        if (now_site) {
+            const Description kept = fragment_below(root, node, true, true, scratch);
+            House& house = houses[label[root]];
+            Tables& tables = store.fragments[kept.number].tables;
+            const bool opens = own.uniform() * (std::exp(at_old - largest) + std::exp(at_new - largest)) >= std::exp(at_old - largest);
+            house.grow(tables, opens ? 0 : tables.draw_table(own, house.discount));
+            dish[root] = kept.number;
+            const Description cut = fragment_below(node, node, true, true, scratch);
+            houses[label[node]].seat(store.fragments[cut.number].tables, std::exp(cut.log_base), own);
+            dish[node] = cut.number;
+        } else {
+            const Description kept = fragment_below(root, node, false, true, scratch);
+            houses[label[root]].seat(store.fragments[kept.number].tables, std::exp(kept.log_base), own);
+            dish[root] = kept.number;
+            dish[node] = -1;
+        }
+        store.release(old_upper);
+        if (old_lower >= 0) store.release(old_lower);
+        if (upper.number >= 0) store.release(upper.number);
+        if (lower.number >= 0) store.release(lower.number);
+        return now_site != was_site;
+    }
+};
+
+}  // namespace tsgkit

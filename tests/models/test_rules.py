@@ -1,0 +1,48 @@
+"""The rules of a corpus against counting by hand."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from nltk.tree import Tree
+
+from tsgkit.errors import TreebankError
+from tsgkit.models.rules import count_rules
+from tsgkit.treebank import Binarization, FlatCorpus, UnknownWords, load, prepare
+from tsgkit.treebank.trees import is_preterminal, preorder
+
+
+def by_hand(trees):
+    counts = Counter()
+    for tree in trees:
+        for node in preorder(tree):
+            children = (node[0],) if is_preterminal(node) else tuple(child.label() for child in node)
+            counts[node.label(), is_preterminal(node), children] += 1
+    return counts
+
+
+def test_counts_are_those_of_the_trees():
+    corpus = prepare(
+        load("sampler", "dev"), binarization=Binarization("right", 1, 2), unknown=UnknownWords("signature")
+    )
+    rules = count_rules(corpus)
+    found = {}
+    for kind in ("binary", "unary", "lexical"):
+        for row, count in zip(getattr(rules, kind), getattr(rules, f"{kind}_count"), strict=True):
+            parent, *children = row.tolist()
+            table = corpus.words if kind == "lexical" else corpus.labels
+            names = tuple(table[child] for child in children)
+            found[corpus.labels[parent], kind == "lexical", names] = count
+    assert found == by_hand(corpus.trees(original_words=False))
+    label_counts = np.bincount(corpus.label, minlength=len(corpus.labels))
+    assert rules.totals().tolist() == label_counts.tolist()
+    assert corpus.labels[rules.root] == "TOP"
+
+
+def test_corpora_without_a_grammar():
+    wide = FlatCorpus.from_trees([Tree.fromstring("(S (A a) (A a) (A a))")])
+    with pytest.raises(TreebankError, match="not binarised"):
+        count_rules(wide)
+    roots = FlatCorpus.from_trees([Tree.fromstring("(S (A a))"), Tree.fromstring("(T (A a))")])
+    with pytest.raises(TreebankError, match=r"different root labels \(S, T\)"):
+        count_rules(roots)

@@ -1,0 +1,463 @@
+"""Time the parser: speed, growth with length, memory, search errors, and others' parsers beside it.
+
+Usage:
+  tsgkit.tools.bench.parse [options]
+  tsgkit.tools.bench.parse -h | --help | --version
+
+Run it as ``python -m tsgkit.tools.bench.parse``. The treebanks are the bundled one, a generated one, and
+the WSJ sample if the environment variable TSGKIT_TREEBANKS names the folder it is in. Speed is in sentences
+a second of processor time, every sentence in its fastest run; only the gain by threads is in time on the
+clock, and means little on a busy machine.
+
+NLTK's ViterbiParser parses a few short sentences with the same grammar. If BERKELEY_JAR names the Berkeley
+parser and BERKELEY_GRAMMAR a grammar trained with it on the same trees, it parses the last treebank too.
+
+Options:
+  --treebanks=NAMES  Of sampler, generated and wsj-sample, separated by commas; all there are unless given.
+  --train=N          Training trees at most.
+  --sentences=N      Sentences of each treebank at most.
+  --repeat=N         Runs of everything that is timed. [default: 3]
+  --errors=N         Sentences that are also parsed without pruning. [default: 60]
+  --nltk=N           Sentences for NLTK, of 5 to 10 words; 0 for none. [default: 4]
+  --longest=N        Growth is fitted over lengths from 10 to this; 0 for none. [default: 100]
+  -h --help          This text.
+  --version          The version.
+"""
+
+import itertools
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from nltk.grammar import PCFG, Nonterminal, ProbabilisticProduction
+from nltk.parse.viterbi import ViterbiParser
+from nltk.tree import Tree
+
+from tsgkit.cli import command, integer, parse_arguments
+from tsgkit.errors import UsageError
+from tsgkit.evaluation import evaluate
+from tsgkit.evaluation.report import columns
+from tsgkit.grammar import WeightedGrammar
+from tsgkit.models.cfg import cfg_model
+from tsgkit.models.model import Model
+from tsgkit.options import optional_integer
+from tsgkit.parsing import Parser
+from tsgkit.progress import progress
+from tsgkit.treebank import Binarization, Cleaning, UnknownWords, load, prepare, read_trees
+from tsgkit.treebank.planted import generate
+
+N_GENERATED = (10000, 500)
+GENERATED_VOCABULARY = 2000
+PLAIN, DEFAULT = (0, 1), (1, 2)
+SETTINGS = [
+    (*markovisation, objective) for markovisation in (PLAIN, DEFAULT) for objective in ("mpd", "max-rule")
+]
+NLTK_LENGTHS = range(5, 11)
+# Ours is so much faster that a run of all the sentences for NLTK must be repeated to be seen on the clock.
+NLTK_REPEAT = 50
+SENTENCES_PER_LENGTH = 5
+# Parse a file and say how much memory that took at most. What `getrusage` says of a child is no less than
+# what its parent had.
+PARSE_AND_SAY = """
+import sys
+from tsgkit.tools.parse import main
+code = main(sys.argv[1:])
+with open("/proc/self/status") as status:
+    print(*[line.split()[1] for line in status if line.startswith("VmHWM")])
+sys.exit(code)
+"""
+
+Words = list[str]
+
+
+@dataclass
+class Treebank:
+    """Trees to train on and trees to parse, clean."""
+
+    name: str
+    train: list[Tree]
+    gold: list[Tree]
+
+    @property
+    def sentences(self) -> list[Words]:
+        return [tree.leaves() for tree in self.gold]
+
+    def model(self, horizontal: int | None, vertical: int) -> Model:
+        binarization = Binarization("right", horizontal, vertical)
+        return cfg_model(prepare(self.train, binarization=binarization, unknown=UnknownWords()))
+
+
+@dataclass
+class Timing:
+    """What came of parsing a treebank sentence by sentence."""
+
+    seconds: np.ndarray
+    trees: list[Tree]
+    n_fallbacks: int
+
+    @property
+    def rate(self) -> float:
+        """Sentences a second of processor time."""
+        return len(self.seconds) / float(self.seconds.sum())
+
+
+@command
+def main(argv: list[str]) -> int:
+    arguments = parse_arguments(__doc__, argv)
+    n_runs = integer(arguments, "--repeat", minimum=1)
+    n_errors, n_nltk = integer(arguments, "--errors", minimum=0), integer(arguments, "--nltk", minimum=0)
+    longest = integer(arguments, "--longest", minimum=0)
+    berkeley = berkeley_command()
+    treebanks = chosen_treebanks(arguments)
+    for treebank in treebanks:
+        write(speed_report(treebank, n_runs, n_errors))
+    largest = treebanks[-1]
+    if n_nltk:
+        write(nltk_report(largest, n_nltk))
+    if longest:
+        write(growth_report(largest, range(10, longest + 1, 10), n_runs))
+    if berkeley:
+        write(berkeley_report(largest, berkeley, n_runs))
+    return 0
+
+
+def write(lines: Iterator[str]) -> None:
+    """Print lines as they come: the whole takes minutes."""
+    for line in lines:
+        print(line, flush=True)
+    print(flush=True)
+
+
+# ---- treebanks -------------------------------------------------------------------------------------------
+
+
+def chosen_treebanks(arguments: dict[str, Any]) -> list[Treebank]:
+    """The treebanks that the options ask for, cut to the size they ask for."""
+    n_train, n_gold = (optional_integer(arguments, option, 1) for option in ("--train", "--sentences"))
+    sources = {"sampler": sampler, "generated": generated}
+    if sample := wsj_sample():
+        sources["wsj-sample"] = partial(read_treebank, "wsj-sample", *sample)
+    names = arguments["--treebanks"].split(",") if arguments["--treebanks"] else list(sources)
+    if unknown := [name for name in names if name not in sources]:
+        raise UsageError(f"--treebanks={unknown[0]}: there are {', '.join(sources)}")
+    treebanks = [sources[name]() for name in names]
+    return [Treebank(each.name, each.train[:n_train], each.gold[:n_gold]) for each in treebanks]
+
+
+def wsj_sample() -> tuple[Path, Path] | None:
+    """The files of the WSJ sample to train on and to parse, if they are there."""
+    folder = os.environ.get("TSGKIT_TREEBANKS")
+    if not folder:
+        return None
+    train, dev = (Path(folder, "wsj-sample", f"{split}.mrg") for split in ("train", "dev"))
+    return (train, dev) if train.exists() and dev.exists() else None
+
+
+def read_treebank(name: str, train: str | Path, dev: str | Path) -> Treebank:
+    return Treebank(name, list(read_trees(train)), cleaned(read_trees(dev)))
+
+
+def sampler() -> Treebank:
+    return Treebank("sampler", load(split="train"), cleaned(load(split="dev")))
+
+
+def generated() -> Treebank:
+    n_train, n_gold = N_GENERATED
+    trees = list(generate(n_train + n_gold, vocabulary=GENERATED_VOCABULARY))
+    return Treebank("generated", trees[:n_train], cleaned(trees[n_train:]))
+
+
+def cleaned(trees: Any) -> list[Tree]:
+    return [tree for tree in map(Cleaning().apply, trees) if tree is not None]
+
+
+# ---- speed, memory, search errors ------------------------------------------------------------------------
+
+
+def timed(parser: Parser, sentences: Sequence[Words], n_runs: int = 1) -> Timing:
+    """Parse sentences one by one on one thread, each as often as there are runs; its fastest counts."""
+    seconds = np.full(len(sentences), np.inf)
+    for _ in range(n_runs):
+        trees, n_fallbacks = [], 0
+        for number, words in enumerate(progress(sentences, "parsing", "sentences")):
+            start = time.process_time()
+            parse = parser.analyse(words, number=number)
+            seconds[number] = min(seconds[number], time.process_time() - start)
+            trees.append(parse.tree)
+            n_fallbacks += bool(parse.fallback)
+    return Timing(seconds, trees, n_fallbacks)
+
+
+def speed_report(treebank: Treebank, n_runs: int, n_errors: int) -> Iterator[str]:
+    sentences = treebank.sentences
+    n_words = sum(map(len, sentences))
+    yield (
+        f"=== {treebank.name}: trained on {len(treebank.train)} trees, {len(sentences)} sentences of"
+        f" {n_words / len(sentences):.1f} words on average ==="
+    )
+    head = (
+        "grammar and objective",
+        "rules",
+        "sent/CPU s",
+        "2 threads",
+        "peak MB",
+        "errors",
+        "fallbacks",
+        "F1",
+    )
+    rows, timings = [], {}
+    for horizontal, vertical, objective in SETTINGS:
+        model = treebank.model(horizontal, vertical)
+        parser = Parser(model, objective=objective)
+        timing = timed(parser, sentences, n_runs)
+        name = f"h={horizontal} v={vertical} {objective}"
+        timings[name] = timing.seconds
+        rows.append(
+            (
+                name,
+                str(model.grammar.n_rules),
+                f"{timing.rate:.1f}",
+                f"x {gain_by_threads(parser, sentences, n_runs):.2f}",
+                peak_megabytes(model, objective, sentences),
+                search_errors(parser, sentences, n_errors),
+                str(timing.n_fallbacks),
+                f"{evaluate(treebank.gold, timing.trees).f1:.2f}",
+            )
+        )
+    yield columns(head, rows)
+    yield "seconds of processor time per sentence, by length\n"
+    yield length_table(timings, [len(words) for words in sentences]).rstrip()
+
+
+def gain_by_threads(parser: Parser, sentences: Sequence[Words], n_runs: int) -> float:
+    """How many times faster two threads are than one, on the clock; the fastest runs of both."""
+    one = two = float("inf")
+    for _ in range(n_runs):
+        one = min(one, clock_seconds(parser, sentences, 1))
+        two = min(two, clock_seconds(parser, sentences, 2))
+    return one / two
+
+
+def clock_seconds(parser: Parser, sentences: Sequence[Words], threads: int) -> float:
+    start = time.perf_counter()
+    for _ in parser.parse_batch([(words, None) for words in sentences], threads=threads):
+        pass
+    return time.perf_counter() - start
+
+
+def search_errors(parser: Parser, sentences: Sequence[Words], n_sentences: int) -> str:
+    """In how many of sentences from all over the treebank pruning changes the tree."""
+    if len(parser.model.levels) == 1 or not n_sentences:
+        return "-"
+    step = max(1, len(sentences) // n_sentences)
+    changed, total = parser.search_errors(itertools.islice(sentences, 0, step * n_sentences, step))
+    return f"{changed}/{total}"
+
+
+def length_table(timings: dict[str, np.ndarray], lengths: Sequence[int]) -> str:
+    """Mean seconds of each setting in steps of ten words."""
+    bucket = (np.array(lengths) - 1) // 10
+    rows = []
+    for number in np.unique(bucket):
+        inside = bucket == number
+        means = [f"{seconds[inside].mean():.5f}" for seconds in timings.values()]
+        rows.append((f"{10 * number + 1}-{10 * number + 10}", str(inside.sum()), *means))
+    return columns(("words", "sentences", *timings), rows)
+
+
+# ---- as a command, beside the Berkeley parser ------------------------------------------------------------
+
+
+def peak_megabytes(model: Model, objective: str, sentences: Sequence[Words]) -> str:
+    """The most memory that ``tsgkit parse`` takes for these sentences, in a process of its own."""
+    if not os.path.exists("/proc/self/status"):
+        return "-"
+    with tempfile.TemporaryDirectory() as folder:
+        program = [sys.executable, "-c", PARSE_AND_SAY, *ours(model, objective, sentences, Path(folder))]
+        said = subprocess.run(program, stdout=subprocess.PIPE, check=True, text=True).stdout
+    return f"{int(said) / 1024:.0f}"
+
+
+def ours(model: Model, objective: str, sentences: Sequence[Words], folder: Path) -> list[str]:
+    """The arguments of ``tsgkit parse`` for a model and sentences; their files are written to a folder."""
+    model.save(folder / "model")
+    write_sentences(folder / "sentences", sentences)
+    files = (f"--input={folder / 'sentences'}", f"--output={folder / 'trees'}", str(folder / "model"))
+    return ["--quiet", f"--objective={objective}", *files]
+
+
+def write_sentences(path: Path, sentences: Sequence[Words]) -> None:
+    path.write_text("".join(f"{' '.join(words)}\n" for words in sentences), encoding="utf-8")
+
+
+def processor_seconds(program: list[str]) -> float:
+    """Run a program; the processor time that it took."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(program, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def berkeley_command() -> list[str]:
+    """How the Berkeley parser is started, if it is there."""
+    jar = os.environ.get("BERKELEY_JAR")
+    if not jar:
+        return []
+    grammar = os.environ.get("BERKELEY_GRAMMAR", "")
+    for variable, path in (("BERKELEY_JAR", jar), ("BERKELEY_GRAMMAR", grammar)):
+        if not os.path.isfile(path):
+            raise UsageError(f"{variable}={path}: no such file")
+    # A collector of garbage with threads of its own would count as processor time.
+    return ["java", "-XX:+UseSerialGC", "-Xmx2g", "-jar", jar, "-gr", grammar]
+
+
+def berkeley_report(treebank: Treebank, start_theirs: list[str], n_runs: int) -> Iterator[str]:
+    """Both parsers as commands on the same file, in turn; loading the grammar counts."""
+    sentences = treebank.sentences
+    yield f"=== beside the Berkeley parser: {treebank.name}, {len(sentences)} sentences, whole commands ==="
+    with tempfile.TemporaryDirectory() as name:
+        programs, outputs = {}, {}
+        for horizontal, vertical, objective in SETTINGS:
+            setting = f"h={horizontal} v={vertical} {objective}"
+            folder = Path(name, setting)
+            folder.mkdir()
+            arguments = ours(treebank.model(horizontal, vertical), objective, sentences, folder)
+            programs[setting] = [sys.executable, "-m", "tsgkit", "parse", *arguments]
+            outputs[setting] = folder / "trees"
+        outputs["Berkeley"] = Path(name, "trees")
+        write_sentences(Path(name, "sentences"), sentences)
+        files = ["-inputFile", str(Path(name, "sentences")), "-outputFile", str(outputs["Berkeley"])]
+        programs["Berkeley"] = [*start_theirs, *files]
+        seconds = dict.fromkeys(programs, float("inf"))
+        for _ in range(n_runs):
+            for setting, program in programs.items():
+                seconds[setting] = min(seconds[setting], processor_seconds(program))
+        rows = [
+            (
+                setting,
+                f"{len(sentences) / seconds[setting]:.1f}",
+                f"x {seconds['Berkeley'] / seconds[setting]:.2f}",
+                f"{evaluate(treebank.gold, read_output(output)).f1:.2f}",
+            )
+            for setting, output in outputs.items()
+        ]
+    yield columns(("parser", "sent/CPU s", "rate", "F1"), rows).rstrip()
+
+
+def read_output(path: Path) -> list[str]:
+    """One tree a line; the Berkeley parser leaves the root without a label, and ``(())`` for a failure."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return ["" if line == "(())" else f"(TOP{line[1:]}" if line.startswith("( ") else line for line in lines]
+
+
+# ---- beside NLTK -----------------------------------------------------------------------------------------
+
+
+def nltk_report(treebank: Treebank, n_sentences: int) -> Iterator[str]:
+    """NLTK's Viterbi parser and ours, with the same grammar on the same sentences."""
+    model = treebank.model(*PLAIN)
+    parser = Parser(model, objective="mpd")
+    known = set(model.grammar.words)
+    short = (words for words in treebank.sentences if len(words) in NLTK_LENGTHS)
+    usable = (words for words in short if known.issuperset(model.preparation.vocabulary_words(words)))
+    sentences = list(itertools.islice(usable, n_sentences))
+    yield (
+        f"=== beside NLTK's ViterbiParser: {treebank.name}, h={PLAIN[0]} v={PLAIN[1]} mpd,"
+        f" {len(sentences)} sentences of {min(NLTK_LENGTHS)} to {max(NLTK_LENGTHS)} words ==="
+    )
+    start = time.process_time()
+    for words in sentences * NLTK_REPEAT:
+        parser.analyse(words)
+    own_seconds = (time.process_time() - start) / NLTK_REPEAT
+    theirs = ViterbiParser(nltk_grammar(model.grammar))
+    start = time.process_time()
+    trees = [
+        next(theirs.parse(model.preparation.vocabulary_words(words)), None)
+        for words in progress(sentences, "NLTK", "sentences")
+    ]
+    their_seconds = time.process_time() - start
+    n_equal = sum(
+        tree is not None
+        and np.isclose(tree.logprob() * np.log(2), parser.analyse(words).log_probabilities[0])
+        for tree, words in zip(trees, sentences, strict=True)
+    )
+    mean = own_seconds / len(sentences), their_seconds / len(sentences)
+    yield f"ours {mean[0]:.6f} s per sentence, NLTK {mean[1]:.2f} s"
+    yield (
+        f"{their_seconds / own_seconds:.0f} times as fast;"
+        f" the best trees are equally probable in {n_equal} of {len(sentences)}"
+    )
+
+
+def nltk_grammar(grammar: WeightedGrammar) -> PCFG:
+    """The same grammar as NLTK writes it."""
+    symbols = [Nonterminal(grammar.name_of(symbol)) for symbol in range(grammar.n_symbols)]
+    productions = [
+        ProbabilisticProduction(symbols[parent], [symbols[child] for child in children], prob=weight)
+        for rules, weights in (
+            (grammar.binary, grammar.binary_weight),
+            (grammar.unary, grammar.unary_weight),
+        )
+        for (parent, *children), weight in zip(rules.tolist(), weights.tolist(), strict=True)
+    ]
+    productions += [
+        ProbabilisticProduction(symbols[parent], [grammar.words[word]], prob=weight)
+        for (parent, word), weight in zip(
+            grammar.lexical.tolist(), grammar.lexical_weight.tolist(), strict=True
+        )
+    ]
+    return PCFG(symbols[grammar.root], productions)
+
+
+# ---- growth with length ----------------------------------------------------------------------------------
+
+
+def growth_report(treebank: Treebank, lengths: Sequence[int], n_runs: int) -> Iterator[str]:
+    """Seconds per sentence against its length, and the exponent of the power of it that fits best."""
+    yield f"=== growth with length: {treebank.name}, {SENTENCES_PER_LENGTH} sentences of each length ==="
+    sentences = [words for length in lengths for words in sentences_of_length(treebank.sentences, length)]
+    means, exponents = {}, {}
+    for name, markovisation, objective, threshold in (
+        ("h=0 v=1 mpd, not pruned", PLAIN, "mpd", 0.0),
+        ("h=1 v=2 max-rule, pruned", DEFAULT, "max-rule", 1e-4),
+    ):
+        parser = Parser(treebank.model(*markovisation), objective=objective, threshold=threshold)
+        seconds = timed(parser, sentences, n_runs).seconds
+        means[name] = seconds.reshape(len(lengths), -1).mean(axis=1)
+        exponents[name] = exponent(lengths, means[name])
+    rows = [
+        (str(length), *(f"{values[row]:.5f}" for values in means.values()))
+        for row, length in enumerate(lengths)
+    ]
+    rows.append(("exponent", *(f"{value:.2f}" for value in exponents.values())))
+    yield columns(("words", *means), rows).rstrip()
+
+
+def sentences_of_length(sentences: Sequence[Words], length: int) -> list[Words]:
+    """Sentences of exactly this length: those of the treebank one after the other, cut off."""
+    stream = itertools.chain.from_iterable(itertools.cycle(sentences))
+    return [list(itertools.islice(stream, length)) for _ in range(SENTENCES_PER_LENGTH)]
+
+
+def exponent(lengths: Sequence[int], seconds: np.ndarray) -> float:
+    """The slope of log seconds against log length, by least squares.
+
+    Examples
+    --------
+    >>> round(exponent([10, 20, 40], np.array([1.0, 4.0, 16.0])), 6)
+    2.0
+    """
+    return float(np.polyfit(np.log(lengths), np.log(seconds), 1)[0])
+
+
+if __name__ == "__main__":
+    sys.exit(main(None))
