@@ -6,7 +6,7 @@ RUN := $(BIN)/python
 # Test processes at a time; the tests are independent of each other.
 JOBS ?= 2
 
-.PHONY: help build test test-checked lint docs sdist-check demo clean bench-eval
+.PHONY: help build test test-checked lint docs sdist-check demo clean bench-eval bench-parse exp-pcfg
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -74,6 +74,12 @@ demo: build  ## the main job on the bundled treebank; results in demo/
 
 bench-eval: build  ## sentence pairs scored per second
 	$(RUN) -m tsgkit.tools.bench.eval
+
+bench-parse: build  ## sentences parsed per second, beside the parsers of others
+	$(RUN) -m tsgkit.tools.bench.parse
+
+exp-pcfg: build  ## F1 of the plain PCFG over its settings
+	$(RUN) -m tsgkit.tools.bench.markovisation
 
 clean:  ## remove everything that was built, but for .venv
 	rm -rf build dist demo docs/_build docs/api/generated *.egg-info .hypothesis

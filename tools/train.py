@@ -9,7 +9,9 @@ as it is.
 
 Options:
   -o MODEL, --output=MODEL  the file to write
-  --model=KIND             cfg: relative frequencies of the rules of the binarised trees [default: cfg]
+  --model=KIND             cfg: relative frequencies of the rules of the binarised trees; tsg: a Bayesian
+                           tree-substitution grammar [default: cfg]
+  --dev=TREEBANK           parse this treebank with the finished model and say how well
   --format=FORMAT          of the input: auto, brackets or export [default: auto]
   --encoding=NAME          of the input [default: utf-8]
   --nfc                    bring text to Unicode's normal form C
@@ -25,13 +27,31 @@ Cleaning:
 
 Binarisation:
   --binarize=METHOD        right, left or centre-head [default: right]
-  --horizontal=N           siblings that an intermediate symbol remembers, or all [default: 1]
-  --vertical=N             1: labels as they are; 2: with the parent's; ... [default: 2]
+  --horizontal=N           siblings that an intermediate symbol remembers, or all; 1 for cfg, 0 for tsg
+                           unless given
+  --vertical=N             1: labels as they are; 2: with the parent's; ...; 2 for cfg, 1 for tsg unless given
   --heads=RULES            for centre-head: penn, leftmost, rightmost or a file [default: penn]
 
 Rare words:
   --unknown=MODEL          signature (English), three, one or unicode (any language) [default: unicode]
   --threshold=N            words seen at most N times are replaced by their class [default: 1]
+
+Sampling (tsg):
+  --iterations=N           sweeps over the treebank [default: 1000]
+  --sampler=NAME           blocked (whole trees) or local (single sites) [default: blocked]
+  --process=NAME           pyp (Pitman-Yor) or dp (Dirichlet) [default: pyp]
+  --init=NAME              minimal (every node a substitution site), maximal (none) or random
+                           [default: minimal]
+  --batch=N                trees whose proposals are made together; the result depends on it [default: 8]
+  --average=N              the grammar is the mean over the last N samples [default: 20]
+  --average-every=N        iterations between these samples [default: 10]
+  --anneal-from=T          the temperature of the first iteration [default: 1]
+  --anneal-iterations=N    iterations until the temperature is 1 [default: 0]
+  --truncated              export only fragments in use and CFG rules, instead of the whole transform
+  --seed=N                 same seed, same model [default: 0]
+  --threads=N              the result does not depend on it [default: 1]
+  --checkpoint-every=N     iterations between checkpoints, which lie beside the model [default: 100]
+  --resume                 go on from the checkpoint, if there is one
 
 Other:
   -q, --quiet              no progress and no remarks
@@ -41,32 +61,39 @@ Other:
 
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
-from tsgkit.cli import choice, command, parse_arguments
+from tsgkit.cli import EXIT_FAILED, choice, command, integer, number, parse_arguments
 from tsgkit.errors import TreebankError, UsageError
+from tsgkit.evaluation import evaluate
+from tsgkit.inference.loop import Run
+from tsgkit.inference.tsg import TsgSettings, TsgTraining
 from tsgkit.models.cfg import cfg_model
-from tsgkit.options import binarization_of, cleaning_of, unknown_of
+from tsgkit.models.model import Model
+from tsgkit.options import binarization_of, cleaning_of, seed_of, unknown_of
+from tsgkit.parsing import Parser
 from tsgkit.progress import progress
-from tsgkit.treebank import Binarization, FlatCorpus, Lexicon, UnknownWords, prepare, read_trees
-from tsgkit.treebank.prepare import preparation_of
+from tsgkit.treebank import FlatCorpus, prepare, read_trees
 from tsgkit.treebank.sources import READ_FORMATS, report_skipped
+from tsgkit.treebank.trees import words
 
-MODELS = ("cfg",)
+MARKOVISATION = {"cfg": ("1", "2"), "tsg": ("0", "1")}
 
 
-def corpus_of(arguments: dict[str, Any]) -> FlatCorpus:
+def corpus_of(arguments: dict[str, Any], kind: str) -> FlatCorpus:
     """The prepared corpus of the command line's treebanks."""
     sources = arguments["TREEBANK"]
     if any(source.endswith(".npz") for source in sources):
         if len(sources) > 1:
             raise UsageError("a prepared corpus (.npz) stands alone: it has its own vocabulary")
-        corpus = FlatCorpus.load(sources[0])
-        preparation = preparation_of(corpus)
-        require_both(preparation.binarization, preparation.lexicon)
-        return corpus
+        return FlatCorpus.load(sources[0])
+    for option, usual in zip(("--horizontal", "--vertical"), MARKOVISATION[kind], strict=True):
+        if arguments[option] is None:
+            arguments[option] = usual
     binarization, unknown = binarization_of(arguments), unknown_of(arguments)
-    require_both(binarization, unknown)
+    if binarization is None or unknown is None:
+        raise UsageError("a model needs binarised trees and classes for unknown words")
     skipped: list[TreebankError] | None = [] if arguments["--skip-bad"] else None
     trees = read_trees(
         sources,
@@ -81,23 +108,61 @@ def corpus_of(arguments: dict[str, Any]) -> FlatCorpus:
     return corpus
 
 
-def require_both(binarization: Binarization | None, unknown: UnknownWords | Lexicon | None) -> None:
-    if binarization is None or unknown is None:
-        raise UsageError(
-            "a model needs binarised trees and classes for unknown words: --binarize and --unknown, here or"
-            " where the corpus was prepared"
-        )
+def sampled_run(arguments: dict[str, Any], corpus: FlatCorpus) -> Run:
+    """The training run that the options ask for."""
+    settings = TsgSettings(
+        sampler=arguments["--sampler"],
+        process=arguments["--process"],
+        init=arguments["--init"],
+        batch=integer(arguments, "--batch", 1),
+        average=integer(arguments, "--average", 1),
+        average_every=integer(arguments, "--average-every", 1),
+        anneal_from=number(arguments, "--anneal-from", 1),
+        anneal_iterations=integer(arguments, "--anneal-iterations", 0),
+        truncated=arguments["--truncated"],
+    )
+    iterations = integer(arguments, "--iterations", 1)
+    training = TsgTraining(
+        corpus,
+        settings,
+        iterations=iterations,
+        seed=seed_of(arguments),
+        threads=integer(arguments, "--threads", 1),
+    )
+    return Run(
+        training,
+        Path(arguments["--output"]),
+        iterations,
+        checkpoint_every=integer(arguments, "--checkpoint-every", 1),
+        resume=arguments["--resume"],
+        quiet=arguments["--quiet"],
+    )
+
+
+def report_dev(model: Model, source: str, threads: int, quiet: bool) -> None:
+    """Parse a treebank and print how well that went."""
+    gold = [tree for tree in map(model.preparation.cleaning.apply, read_trees(source)) if tree is not None]
+    parses = Parser(model).parse_batch([(words(tree), None) for tree in gold], threads=threads)
+    guess = [parse.tree for parse in progress(parses, "parsing", "sentences", total=len(gold), quiet=quiet)]
+    score = evaluate(map(model.preparation.cleaning.undo, gold), guess)
+    print(f"{source}: F1 {score.f1:.2f}, strict {score.strict.f1:.2f}")
 
 
 @command
 def main(argv: list[str]) -> int:
+    """Train, write the model, and say what came out."""
     arguments = parse_arguments(__doc__, argv)
-    choice(arguments, "--model", MODELS)
+    kind = choice(arguments, "--model", tuple(MARKOVISATION))
     started = time.perf_counter()
-    corpus = corpus_of(arguments)
-    model = cfg_model(corpus)
-    model.info = {"trees": corpus.n_trees, "tokens": corpus.n_tokens}
-    model.save(arguments["--output"])
+    corpus = corpus_of(arguments, kind)
+    interrupted = False
+    if kind == "cfg":
+        model = cfg_model(corpus)
+        model.info = {"trees": corpus.n_trees, "tokens": corpus.n_tokens}
+        model.save(arguments["--output"])
+    else:
+        run = sampled_run(arguments, corpus)
+        model, interrupted = run.run(), run.interrupted
     if not arguments["--quiet"]:
         grammar = model.grammar
         print(
@@ -105,6 +170,12 @@ def main(argv: list[str]) -> int:
             f" {len(grammar.labels)} labels, {grammar.n_rules} rules, {time.perf_counter() - started:.1f} s",
             file=sys.stderr,
         )
+    if interrupted:
+        done = model.info["iterations"]
+        print(f"tsgkit: interrupted after {done} iterations; --resume goes on from there", file=sys.stderr)
+        return EXIT_FAILED
+    if arguments["--dev"] is not None:
+        report_dev(model, arguments["--dev"], integer(arguments, "--threads", 1), arguments["--quiet"])
     return 0
 
 

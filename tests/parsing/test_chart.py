@@ -15,7 +15,7 @@ from tsgkit._forest import forest_of
 from tsgkit._grammar_index import GrammarIndex
 from tsgkit.grammar import WeightedGrammar
 
-many = settings(max_examples=250, deadline=None, derandomize=True)
+many = settings(max_examples=200, deadline=None, derandomize=True)
 some = settings(max_examples=100, deadline=None, derandomize=True)
 
 
@@ -358,12 +358,8 @@ def test_values_that_no_scale_factor_brings_into_range():
         chart.fill_outside()
 
 
-NEAR_64 = [1, 2, 62, 63, 64, 65, 66, 127, 128, 129]
-
-
-@pytest.mark.parametrize(
-    ("n_before", "n_left"), [(one, other) for one in NEAR_64 for other in (1, 2, 63, 64, 65)]
-)
+@pytest.mark.parametrize("n_left", [1, 63, 64, 65])
+@pytest.mark.parametrize("n_before", [1, 62, 63, 64, 65, 127, 128])
 def test_a_single_split_point_anywhere(n_before, n_left):
     """p..p a..a b..b, cut where the mask allows it: near the ends of words of 64 flags."""
     labels = ["X", "S", "P", "A", "B"]
@@ -397,7 +393,9 @@ def test_a_single_split_point_anywhere(n_before, n_left):
     share = chart.inside_values(n_before, n_words)[1] + chart.outside_values(n_before, n_words)[1]
     assert isclose(share, chart.log_total)
     found = {
-        (start, split, end) for start, split, end, label, *_ in forest_of(chart).rules.tolist() if label <= 1
+        (start, split, end)
+        for start, split, end, label, *_ in forest_of(chart, 0.1).rules.tolist()
+        if label <= 1
     }
     assert found == {(0, n_before, n_words), (n_before, n_before + n_left, n_words)}
 

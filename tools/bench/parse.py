@@ -31,7 +31,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -143,7 +143,10 @@ def write(lines: Iterator[str]) -> None:
 def chosen_treebanks(arguments: dict[str, Any]) -> list[Treebank]:
     """The treebanks that the options ask for, cut to the size they ask for."""
     n_train, n_gold = (optional_integer(arguments, option, 1) for option in ("--train", "--sentences"))
-    sources = {"sampler": sampler, "generated": generated}
+    sources: dict[str, Callable[[], Treebank]] = {
+        "sampler": sampler,
+        "generated": partial(generated, n_train, n_gold),
+    }
     if sample := wsj_sample():
         sources["wsj-sample"] = partial(read_treebank, "wsj-sample", *sample)
     names = arguments["--treebanks"].split(",") if arguments["--treebanks"] else list(sources)
@@ -170,10 +173,10 @@ def sampler() -> Treebank:
     return Treebank("sampler", load(split="train"), cleaned(load(split="dev")))
 
 
-def generated() -> Treebank:
-    n_train, n_gold = N_GENERATED
-    trees = list(generate(n_train + n_gold, vocabulary=GENERATED_VOCABULARY))
-    return Treebank("generated", trees[:n_train], cleaned(trees[n_train:]))
+def generated(n_train: int | None, n_gold: int | None) -> Treebank:
+    sizes = [min(most, wanted or most) for most, wanted in zip(N_GENERATED, (n_train, n_gold), strict=True)]
+    trees = list(generate(sum(sizes), vocabulary=GENERATED_VOCABULARY))
+    return Treebank("generated", trees[: sizes[0]], cleaned(trees[sizes[0] :]))
 
 
 def cleaned(trees: Any) -> list[Tree]:

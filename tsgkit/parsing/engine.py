@@ -4,6 +4,7 @@ One engine belongs to one thread. It knows ranks, labels and weights; words and 
 """
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -194,20 +195,27 @@ class Engine:
 
     def sampled_forest(self, random: np.random.Generator) -> Forest:
         """Treebank rules with the share of sampled derivations that contain them."""
-        samples = sample_derivations(self.chart, self.settings.n_samples, random.bit_generator)
-        rules = np.concatenate([rules_of_rows(project(rows, self.label)) for rows, _ in samples])
-        share = np.full(len(rules), 1 / self.settings.n_samples)
-        return Forest(self.chart.n_words, self.chain.indices[-1].n_labels, rules, share)
+        trees = self.drawn_trees(random)
+        rules = [rules_of_rows(rows) for _, rows in trees]
+        shares = np.repeat([share for share, _ in trees], [len(rows) for rows in rules])
+        return Forest(self.chart.n_words, self.chain.indices[-1].n_labels, np.concatenate(rules), shares)
 
     def sampled_trees(self, entries: list[Entries], k: int, random: np.random.Generator) -> list[Candidate]:
         """Trees by how often they were sampled."""
+        best = sorted(self.drawn_trees(random), key=lambda entry: -entry[0])[:k]
+        return [self.candidate(rows, share, entries) for share, rows in best]
+
+    def drawn_trees(self, random: np.random.Generator) -> list[tuple[float, np.ndarray]]:
+        """The different trees of sampled derivations, each with its share of the samples."""
         samples = sample_derivations(self.chart, self.settings.n_samples, random.bit_generator)
-        counts: dict[bytes, list] = {}
-        for rows, _ in samples:
-            tree = project(rows, self.label)
-            counts.setdefault(tree.tobytes(), [0, tree])[0] += 1
-        best = sorted(counts.values(), key=lambda entry: -entry[0])[:k]
-        return [self.candidate(rows, count / self.settings.n_samples, entries) for count, rows in best]
+        trees: dict[bytes, np.ndarray] = {}
+        counts: Counter[bytes] = Counter()
+        for derivation, _ in samples:
+            rows = project(derivation, self.label)
+            key = rows.tobytes()
+            trees.setdefault(key, rows)
+            counts[key] += 1
+        return [(counts[key] / self.settings.n_samples, rows) for key, rows in trees.items()]
 
     def kbest_trees(self, entries: list[Entries], k: int, *, add_up: bool) -> list[Candidate]:
         """Different trees from the best derivations, by their best one or by the sum of those found."""
@@ -248,12 +256,11 @@ class Engine:
 
 def rules_of_rows(rows: np.ndarray) -> np.ndarray:
     """The treebank rules of a tree at their places, as `Forest` takes them."""
-    rules = np.empty((len(rows), 6), dtype=np.int32)
+    rules = []
     waiting: list[tuple[int, int]] = []  # label and start of subtrees that wait for their parent
-    for number in range(len(rows) - 1, -1, -1):
-        label, start, end, n_children = rows[number].tolist()
+    for label, start, end, n_children in reversed(rows.tolist()):
         left = waiting.pop() if n_children else (-1, -1)
         right = waiting.pop() if n_children == 2 else (-1, -1)
-        rules[number] = (start, right[1], end, label, left[0], right[0])
+        rules.append((start, right[1], end, label, left[0], right[0]))
         waiting.append((label, start))
-    return rules
+    return np.array(rules[::-1], dtype=np.int32)

@@ -1,0 +1,740 @@
+"""The parser and its engine: objectives, pruning, threads, tags, confidence, and a tree for every input."""
+
+import itertools
+import math
+import subprocess
+import sys
+from math import exp, inf, isclose, log, sqrt
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from nltk.parse.api import ParserI
+from nltk.tree import Tree
+from reference.chart import (
+    Reference,
+    TooManyDerivations,
+    best_tree_score,
+    lexical_entries,
+    tree_score,
+)
+from strategies import grammars, sentences
+
+import tsgkit
+from tsgkit.errors import UsageError
+from tsgkit.grammar import WeightedGrammar
+from tsgkit.models.cfg import cfg_model
+from tsgkit.models.model import Level, Model
+from tsgkit.parsing import Parser
+from tsgkit.parsing.engine import OBJECTIVES, PRUNING, Chain, Engine, EngineSettings
+from tsgkit.parsing.parser import brackets_of
+from tsgkit.treebank import Binarization, Cleaning, Preparation, UnknownWords, load, prepare
+
+some = settings(max_examples=60, deadline=None, derandomize=True)
+SENTENCE = ["the", "old", "man", "smiled", "."]
+
+
+def sampler_model(binarization, split="train"):
+    return cfg_model(prepare(load("sampler", split), binarization=binarization, unknown=UnknownWords()))
+
+
+@pytest.fixture(scope="module")
+def model():
+    """The sampler's PCFG with the default options of `tsgkit train`: two levels."""
+    return sampler_model(Binarization("right", 1, 2))
+
+
+@pytest.fixture(scope="module")
+def parser(model):
+    return Parser(model)
+
+
+@pytest.fixture(scope="module")
+def dev():
+    return [Cleaning().apply(tree).leaves() for tree in load("sampler", "dev")]
+
+
+def model_of(*grammars, maps=()):
+    """A model of plain grammars, without classes for words."""
+    levels = [Level(grammar, label_map) for grammar, label_map in zip(grammars, (None, *maps), strict=True)]
+    return Model("cfg", Preparation(Cleaning()), levels)
+
+
+# PP attachment: S -> NP VP, where the VP or the object takes the PP. Two symbols of NP, one bridge.
+LABELS = ["TOP", "S", "NP", "VP", "PP", "V", "P"]
+TOP, S, NP, VP, PP, V, P, NP2 = range(8)
+ATTACHMENT = WeightedGrammar(
+    labels=LABELS,
+    words=["I", "saw", "her", "with", "it"],
+    label=[0, 1, 2, 3, 4, 5, 6, 2],
+    root=TOP,
+    unary=[(TOP, S)],
+    unary_weight=[1.0],
+    binary=[(S, NP, VP), (VP, V, NP), (VP, VP, PP), (NP, NP, PP), (NP2, NP2, PP), (PP, P, NP)],
+    binary_weight=[1.0, 0.6, 0.4, 0.2, 0.1, 1.0],
+    bridge=[(NP, NP2)],
+    bridge_weight=[0.3],
+    lexical=[(NP, 0), (NP, 2), (NP, 4), (NP2, 2), (NP2, 4), (V, 1), (P, 3)],
+    lexical_weight=[0.2, 0.2, 0.1, 0.5, 0.4, 1.0, 1.0],
+)
+ATTACHED = "I saw her with it with her".split()  # noqa: SIM905
+NUMBERS = [ATTACHMENT.words.index(word) for word in ATTACHED]
+
+
+def trees_by_enumeration(grammar, sentence):
+    """``{tree as a tuple of rows: weight}``."""
+    reference, weights = Reference(grammar, sentence), {}
+    for weight, rows in reference.all_derivations()[reference.root, 0, len(sentence)]:
+        tree = tuple((reference.label[x], start, end, kind) for x, start, end, kind in rows if kind <= 2)
+        weights[tree] = weights.get(tree, 0.0) + weight
+    return weights
+
+
+# ---- objectives ------------------------------------------------------------------------------------------
+
+
+def engine_of(grammar, sentence, **options):
+    chain = Chain([Level(grammar)])
+    return Engine(chain, EngineSettings(**options)), [lexical_entries(grammar, chain.indices[0], sentence)]
+
+
+def random():
+    return np.random.Generator(np.random.PCG64(1))
+
+
+@some
+@given(data=st.data())
+def test_objectives_on_tiny_grammars(data):
+    """What each objective picks has the score that enumeration gives to its best tree."""
+    grammar = data.draw(grammars(cyclic=False))
+    sentence = data.draw(sentences(grammar, 4))
+    reference = Reference(grammar, sentence)
+    try:
+        derivations = reference.all_derivations()[reference.root, 0, len(sentence)]
+        weights = trees_by_enumeration(grammar, sentence)
+    except TooManyDerivations:
+        assume(False)
+    counts = reference.rule_counts() if weights else {}
+    root_label = reference.label[reference.root]
+    expected = {
+        "mpd": lambda: log(derivations[0][0]),
+        "mpp": lambda: log(max(weights.values())),
+        "mer": lambda: best_tree_score(counts, len(sentence), root_label, False),
+        "max-rule": lambda: best_tree_score(counts, len(sentence), root_label, True),
+    }
+    for objective, best_score in expected.items():
+        engine, entries = engine_of(grammar, sentence, objective=objective, n_derivations=400)
+        found = engine.best(entries, random())
+        if not weights:
+            assert found is None
+            continue
+        tree = tuple(map(tuple, found.rows.tolist()))
+        assert isclose(found.score, best_score(), rel_tol=1e-7, abs_tol=1e-7)
+        if tree in weights:
+            assert isclose(found.log_probability, log(weights[tree]), abs_tol=1e-9)
+        else:
+            # Rules that are probable each can make a tree that the grammar does not make as a whole.
+            assert objective in ("mer", "max-rule")
+            assert found.log_probability == -inf
+        if objective in ("mer", "max-rule"):
+            assert isclose(tree_score(tree, counts, objective != "mer"), found.score, abs_tol=1e-7)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_candidates_are_different_trees_best_first(objective):
+    weights = trees_by_enumeration(ATTACHMENT, NUMBERS)
+    engine, entries = engine_of(ATTACHMENT, NUMBERS, objective=objective, n_samples=3000)
+    candidates = engine.candidates(entries, 20, random())
+    trees = [tuple(map(tuple, candidate.rows.tolist())) for candidate in candidates]
+    assert set(trees) == set(weights)
+    assert len(trees) == len(weights) == 5
+    for tree, candidate in zip(trees, candidates, strict=True):
+        assert isclose(candidate.log_probability, log(weights[tree]), abs_tol=1e-9)
+    scores = [candidate.score for candidate in candidates]
+    assert scores == sorted(scores, reverse=True)
+    assert engine.best(entries, random()).rows.tolist() == candidates[0].rows.tolist()
+    # Fewer are the first of more.
+    fewer = engine.candidates(entries, 2, random())
+    assert [candidate.rows.tolist() for candidate in fewer] == [c.rows.tolist() for c in candidates[:2]]
+
+
+def test_most_probable_tree_is_not_always_that_of_the_best_derivation():
+    """One derivation of weight 0.4 against two of 0.3 each."""
+    grammar = WeightedGrammar(
+        ["TOP", "A", "B"], ["a"], [0, 1, 2, 2], 0,
+        unary=[(0, 1), (0, 2), (0, 3)], unary_weight=[0.4, 0.3, 0.3],
+        lexical=[(1, 0), (2, 0), (3, 0)], lexical_weight=[1.0, 1.0, 1.0],
+    )  # fmt: skip
+    chosen = {
+        objective: Parser(model_of(grammar), objective=objective).parse_one(["a"])[0].label()
+        for objective in OBJECTIVES
+    }
+    assert chosen == {objective: "A" if objective == "mpd" else "B" for objective in OBJECTIVES}
+
+
+def test_sampled_posteriors_approach_the_exact_ones():
+    engine, entries = engine_of(ATTACHMENT, NUMBERS, n_samples=20_000)
+    assert engine.search(entries, viterbi=False)
+    exact, sampled = engine.exact_forest(), engine.sampled_forest(random())
+    posterior = dict(zip(map(tuple, exact.rules.tolist()), exact.posteriors, strict=True))
+    share = dict(zip(map(tuple, sampled.rules.tolist()), sampled.posteriors, strict=True))
+    assert set(share) <= set(posterior)
+    uncertain = 0
+    for rule, value in posterior.items():
+        deviation = sqrt(value * max(0.0, 1 - value) / 20_000)
+        assert abs(share.get(rule, 0.0) - value) <= 4.5 * deviation + 1e-9
+        uncertain += 0.01 < value < 0.99
+    assert uncertain >= 10
+
+
+@pytest.mark.parametrize("exact", ["mpp", "mer", "max-rule"])
+def test_sampled_objectives_agree_with_exact_ones_as_samples_grow(exact):
+    answer = Parser(model_of(ATTACHMENT), objective=exact).analyse(ATTACHED)
+    errors = []
+    for n_samples in (10, 5000):
+        parser = Parser(model_of(ATTACHMENT), objective=f"{exact}-sampled", n_samples=n_samples)
+        wrong, distance = 0, 0.0
+        for number in range(10):
+            sampled = parser.analyse(ATTACHED, number=number)
+            wrong += sampled.tree != answer.tree
+            score = answer.log_probabilities[0] - answer.log_total if exact == "mpp" else answer.scores[0]
+            found = log(sampled.scores[0]) if exact == "mpp" else sampled.scores[0]
+            distance += abs(found - score) / 10
+        errors.append((wrong, distance))
+    assert errors[0][0] > errors[1][0] == 0
+    assert errors[1][1] < min(0.05, errors[0][1])
+
+
+def test_objectives_fall_back_on_derivations_when_no_tree_has_probable_rules(monkeypatch):
+    monkeypatch.setattr("tsgkit.parsing.engine.SMALLEST_POSTERIOR", 0.99)
+    for objective in ("mer", "max-rule"):
+        parse = Parser(model_of(ATTACHMENT), objective=objective).analyse(ATTACHED)
+        assert not parse.fallback
+        assert parse.tree == Parser(model_of(ATTACHMENT), objective="mpd").analyse(ATTACHED).tree
+
+
+def test_settings_are_checked(model):
+    for wrong, message in (
+        ({"objective": "best"}, "objective 'best': must be one of mpd"),
+        ({"pruning": "much"}, "pruning 'much': must be one of posterior"),
+        ({"threshold": 1.0}, "threshold 1.0: must be at least 0 and below 1"),
+        ({"threshold": math.nan}, "threshold nan"),
+        ({"n_samples": 0}, "n_samples 0: must be at least 1"),
+        ({"n_derivations": 0}, "n_derivations 0: must be at least 1"),
+        ({"tags": "firm"}, "tags 'firm': must be one of none, hard, soft"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            Parser(model, **wrong)
+    with pytest.raises(UsageError, match="k=0: must be at least 1"):
+        next(Parser(model).parse(SENTENCE, k=0))
+
+
+# ---- coarse to fine --------------------------------------------------------------------------------------
+
+
+def projected(grammar, label_map):
+    """A coarse grammar with one symbol per coarse label that makes all trees of `grammar`."""
+    labels = np.asarray(label_map)[grammar.label]
+    n_labels = max(label_map) + 1
+    unary = [(x, y) for x, y in labels[grammar.unary].tolist() if x != y]
+    lexical = np.stack([labels[grammar.lexical[:, 0]], grammar.lexical[:, 1]], axis=1)
+    return WeightedGrammar(
+        labels=[f"C{number}" for number in range(n_labels)],
+        words=grammar.words,
+        label=list(range(n_labels)),
+        root=labels[grammar.root],
+        binary=labels[grammar.binary],
+        binary_weight=grammar.binary_weight,
+        unary=unary,
+        unary_weight=np.full(len(unary), 0.3 / max(len(unary), 1)),
+        lexical=lexical,
+        lexical_weight=grammar.lexical_weight,
+    )
+
+
+@some
+@given(data=st.data())
+def test_pruning_keeps_what_it_should(data):
+    """With next to no pruning nothing changes; with much there is still a tree wherever there was one."""
+    grammar = data.draw(grammars())
+    sentence = data.draw(sentences(grammar))
+    n_labels = len(grammar.labels)
+    middle = list(range(n_labels))
+    coarsest = [min(number, 1) for number in middle]
+    chain = Chain(
+        [
+            Level(projected(grammar, coarsest)),
+            Level(projected(grammar, middle), np.array(coarsest)),
+            Level(grammar, np.array(middle)),
+        ]
+    )
+    words = [
+        lexical_entries(one, index, sentence)
+        for one, index in zip(chain.grammars, chain.indices, strict=True)
+    ]
+    for objective, pruning in itertools.product(("mpd", "max-rule"), PRUNING):
+        answers = {
+            threshold: Engine(chain, EngineSettings(objective, threshold, pruning)).best(words, random())
+            for threshold in (0.0, 1e-200, 0.3)
+        }
+        exact = answers[0.0]
+        if exact is None:
+            assert set(answers.values()) == {None}
+            continue
+        assert isclose(answers[1e-200].score, exact.score, abs_tol=1e-6)
+        if objective == "mpd":
+            assert -inf < answers[0.3].score <= exact.score + 1e-9
+        else:
+            assert answers[0.3] is not None
+
+
+def test_pruning_looks_at_less(model, dev):
+    parser = Parser(model)
+    engine = Engine(parser.chain, parser.settings)
+    words = max(dev, key=len)
+    symbols = model.preparation.vocabulary_words(words)
+    entries = [table.entries(symbols) for table in parser.tables]
+    coarse = engine.charts[0]
+    coarse.fill(*entries[0])
+    coarse.fill_outside()
+    everything, little = coarse.make_mask(0.0).count(), coarse.make_mask(1e-4).count()
+    assert little < everything / 3
+
+
+def test_search_errors(model, dev):
+    sample = dev[:25]
+
+    def best(**options):
+        parser = Parser(model, **options)
+        return [parser.analyse(words) for words in sample]
+
+    exact = best(threshold=0.0)
+    n_compared = sum(not parse.fallback for parse in exact)
+    assert Parser(model, threshold=0.0).search_errors(sample) == (0, n_compared)
+    counts = {}
+    for pruning, threshold in itertools.product(PRUNING, (1e-4, 0.5)):
+        pruned = best(threshold=threshold, pruning=pruning)
+        changed = sum(
+            one.tree != other.tree for one, other in zip(pruned, exact, strict=True) if not other.fallback
+        )
+        parser = Parser(model, threshold=threshold, pruning=pruning)
+        assert parser.search_errors(sample) == (changed, n_compared)
+        assert parser.settings.threshold == threshold
+        counts[pruning, threshold] = changed
+    assert counts["posterior", 0.5] > counts["posterior", 1e-4]
+    # A sentence that cannot be compared is not counted.
+    assert Parser(model, max_length=0).search_errors(sample) == (0, 0)
+
+
+# ---- NLTK's interface ------------------------------------------------------------------------------------
+
+
+def test_it_is_an_nltk_parser(parser):
+    assert tsgkit.Parser is Parser
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        _ = tsgkit.Nothing
+    assert isinstance(parser, ParserI)
+    trees = list(parser.parse(SENTENCE))
+    assert 1 < len(trees) <= 10
+    assert len(set(map(str, trees))) == len(trees)
+    assert all(tree.leaves() == SENTENCE and tree.label() == "TOP" for tree in trees)
+    assert all(0 < tree.prob() <= 1 for tree in trees)
+    assert sum(tree.prob() for tree in trees) <= 1 + 1e-9
+    assert parser.parse_one(SENTENCE) == trees[0]
+    assert parser.parse_all(SENTENCE) == trees
+    of_sentence, of_nothing = parser.parse_sents([SENTENCE, []])
+    assert list(of_sentence) == trees
+    assert [(tree.label(), len(tree)) for tree in of_nothing] == [("TOP", 0)]
+    assert parser.grammar() is parser.model.grammar
+
+
+def test_probabilities_are_those_of_the_trees_given_the_words():
+    weights = trees_by_enumeration(ATTACHMENT, NUMBERS)
+    expected = sorted((weight / sum(weights.values()) for weight in weights.values()), reverse=True)
+    trees = list(Parser(model_of(ATTACHMENT), objective="mpp").parse(ATTACHED))
+    assert [tree.prob() for tree in trees] == pytest.approx(expected)
+    parse = Parser(model_of(ATTACHMENT), objective="mpp").analyse(ATTACHED, k=10)
+    assert parse.log_total == pytest.approx(log(sum(weights.values())))
+    for tree, log_probability in zip(parse.trees, parse.log_probabilities, strict=True):
+        assert Parser(model_of(ATTACHMENT)).tree_log_probability(tree) == pytest.approx(log_probability)
+
+
+def test_a_gold_tree_has_the_probability_of_its_rules(model, parser):
+    tree = load("sampler", "train")[0]
+    encoded = model.preparation.encode(tree)
+    grammar, words = model.grammar, model.preparation.vocabulary_words(encoded.leaves())
+    weights = {}
+    for kind in ("binary", "unary", "lexical"):
+        names = grammar.words if kind == "lexical" else grammar.labels
+        for rule, weight in zip(getattr(grammar, kind), getattr(grammar, f"{kind}_weight"), strict=True):
+            parent, *children = rule.tolist()
+            weights[grammar.labels[parent], *(names[child] for child in children)] = weight
+    words.reverse()
+    expected = 0.0
+    for node in encoded.subtrees():
+        is_tag = isinstance(node[0], str)
+        children = [words.pop()] if is_tag else [child.label() for child in node]
+        expected += log(weights[node.label(), *children])
+    assert parser.tree_log_probability(tree) == pytest.approx(expected)
+
+
+# ---- confidence ------------------------------------------------------------------------------------------
+
+
+def test_confidence_is_the_probability_of_the_bracket():
+    for objective in ("max-rule", "mpd"):
+        parser = Parser(model_of(ATTACHMENT), objective=objective)
+        parse = parser.analyse(ATTACHED, k=10, confidence=True)
+        weights = [exp(value - parse.log_total) for value in parse.log_probabilities]
+        assert sum(weights) == pytest.approx(1)
+        expected = {}
+        for tree, weight in zip(parse.trees, weights, strict=True):
+            for bracket in brackets_of(tree):
+                expected[bracket] = expected.get(bracket, 0.0) + weight
+        assert parse.confidence == pytest.approx(expected)
+        assert parse.confidence["TOP", 0, 7] == pytest.approx(1)
+        assert 0.1 < parse.confidence["NP", 2, 5] < 0.9
+    assert not parser.analyse(ATTACHED).confidence
+
+
+def test_confidence_of_annotated_labels_adds_up(parser, dev):
+    for words in dev[:10]:
+        parse = parser.analyse(words, confidence=True)
+        if parse.fallback:
+            assert not parse.confidence
+            continue
+        assert set(parse.confidence) == set(brackets_of(parse.tree))
+        assert all(0 <= value <= 1 for value in parse.confidence.values())
+        assert parse.confidence["TOP", 0, len(words)] == pytest.approx(1)
+        for position, (_, tag) in enumerate(parse.tree.pos()):
+            assert parse.confidence[tag, position, position + 1] > 0
+
+
+# ---- many sentences --------------------------------------------------------------------------------------
+
+
+def comparable(parses):
+    return [
+        (parse.words, list(map(str, parse.trees)), parse.scores, parse.log_total, parse.fallback)
+        for parse in parses
+    ]
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"objective": "max-rule-sampled", "n_samples": 50}, {"objective": "mpp-sampled"}], ids=str
+)
+def test_threads_change_nothing(model, dev, options):
+    sentences = [(words, None) for words in [*dev[:20], [], ["zorgle"], *dev[20:30]]]
+    expected = comparable(Parser(model, **options).parse_batch(sentences, k=2))
+    assert [words for words, *_ in expected] == [words for words, _ in sentences]
+    for threads in (2, 5):
+        assert comparable(Parser(model, **options).parse_batch(sentences, k=2, threads=threads)) == expected
+
+
+def test_samples_depend_on_the_seed_and_the_sentence_number_alone(model, dev):
+    words = max(dev, key=len)
+    options = {"objective": "mer-sampled", "n_samples": 20}
+
+    def score(seed, number):
+        return Parser(model, seed=seed, **options).analyse(words, number=number).scores[0]
+
+    assert score(3, 7) == score(3, 7)
+    assert len({score(3, 7), score(4, 7), score(3, 8)}) == 3
+    batch = list(Parser(model, seed=3, **options).parse_batch([(words, None)] * 2, first_number=7))
+    assert [parse.scores[0] for parse in batch] == [score(3, 7), score(3, 8)]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_results_stream(parser, threads):
+    """An endless input gives results, and only so much of it is read ahead."""
+    taken = itertools.count()
+    sentences = ((["word", str(next(taken))], None) for _ in itertools.repeat(None))
+    results = parser.parse_batch(sentences, threads=threads)
+    for number in range(40):
+        assert next(results).words == ["word", str(number)]
+    results.close()
+    assert next(taken) <= 40 + 8 * threads
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_what_comes_before_a_fault_is_parsed(parser, threads):
+    def broken():
+        for number in range(5):
+            yield ["word", str(number)], None
+        raise UsageError("the input ends here")
+
+    results = parser.parse_batch(broken(), threads=threads)
+    assert [next(results).words[1] for _ in range(5)] == list("01234")
+    with pytest.raises(UsageError, match="the input ends here"):
+        next(results)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_wrong_tags_in_a_batch(model, threads):
+    sentences = [(["a"], ["DT"]), (["a", "b"], ["DT"])]
+    results = Parser(model, tags="hard").parse_batch(sentences, threads=threads)
+    assert next(results).words == ["a"]
+    with pytest.raises(UsageError, match="1 tags for 2 words"):
+        next(results)
+
+
+# ---- tags ------------------------------------------------------------------------------------------------
+
+
+def test_tags(model):
+    words = ["the", "old", "man", "smiled", "."]
+
+    def tags_found(mode, tags):
+        parse = Parser(model, tags=mode).analyse(words, tags)
+        assert parse.tree.leaves() == words
+        return [tag for _, tag in parse.tree.pos()]
+
+    plain = tags_found("none", None)
+    assert plain == ["DT", "JJ", "NN", "VBD", "."]
+    forced = ["DT", "NN", "VBP", "VBN", "."]
+    assert tags_found("none", forced) == plain
+    assert tags_found("hard", forced) == forced
+    assert tags_found("hard", [None, "NN", None, None, None])[1] == "NN"
+    # Where words can be both, a soft tag decides.
+    assert tags_found("soft", plain) == plain
+    assert tags_found("soft", ["DT", "JJ", "NN", "VBN", "."])[3] in ("VBN", "VBD")
+    assert tags_found("hard", ["NO-SUCH-TAG"] * 5) == plain
+    assert tags_found("soft", ["NO-SUCH-TAG"] * 5) == plain
+
+
+def test_soft_tags_are_preferred_and_not_enforced():
+    labels = ["TOP", "A", "B", "C"]
+    grammar = WeightedGrammar(
+        labels, ["a", "b"], [0, 1, 2, 3], 0,
+        unary=[(0, 1), (0, 2)], unary_weight=[0.9, 0.1],
+        lexical=[(1, 0), (2, 0), (3, 1)], lexical_weight=[1.0, 0.5, 1.0],
+    )  # fmt: skip
+    tag = {
+        (mode, wanted): Parser(model_of(grammar), tags=mode).analyse(["a"], [wanted]).tree.pos()[0][1]
+        for mode in ("hard", "soft")
+        for wanted in ("A", "B", "C")
+    }
+    assert tag["soft", "A"] == tag["hard", "A"] == "A"
+    assert tag["soft", "B"] == tag["hard", "B"] == "B"
+    # C cannot be the whole sentence: enforced it leaves no analysis, preferred it gives way.
+    assert (tag["hard", "C"], tag["soft", "C"]) == ("C", "A")
+
+
+# ---- every input gets a tree -----------------------------------------------------------------------------
+
+ODD = {
+    "brackets": ["(", "the", ")", "[", "-LRB-"],
+    "new words": ["zorgle", "blixed", "frimly"],
+    "class names": ["UNK", "UNK-LC", "\\UNK", "UNK-latin-a"],
+    "slashes": ["and/or", "1\\/2", "/"],
+    "blanks inside": ["New York", "a\u00a0b", "\u2028", "", " "],
+    "control characters": ["\x00", "a\x1fb", "\x85"],
+    "surrogate": ["\ud800"],
+    "structural characters": ["@NP", "^", "|", "NP=0.5", "+"],
+    "other scripts": ["東京", "Ελλάς", "👍🏽", "ﷺ"],
+    "one word": ["."],
+    "all the same": ["the"] * 30,
+    "long token": ["x" * 100_000, "é" * 10_000],
+}
+
+
+@pytest.mark.parametrize("objective", ["max-rule", "mpd"])
+@pytest.mark.parametrize("name", ODD)
+def test_odd_sentences(model, name, objective):
+    parse = Parser(model, objective=objective).analyse(ODD[name], k=3, confidence=True)
+    assert parse.words == ODD[name]
+    for tree in parse.trees:
+        assert tree.leaves() == ODD[name]
+        assert tree.label() == "TOP"
+
+
+def test_names_of_brackets_are_the_brackets(parser):
+    """The treebank writes -LRB-; a sentence may have either."""
+    sentence = "the mill ( the old one ) stood .".split()  # noqa: SIM905
+    escaped = [{"(": "-LRB-", ")": "-RRB-"}.get(word, word) for word in sentence]
+    plain, named = parser.parse_one(sentence), parser.parse_one(escaped)
+    assert plain.leaves() == sentence
+    assert [tag for _, tag in plain.pos()] == [tag for _, tag in named.pos()]
+
+
+def test_empty_sentence(parser):
+    for words in ([], ()):
+        parse = parser.analyse(words, [], k=3, confidence=True)
+        assert (parse.fallback, parse.trees, parse.log_total) == ("empty", [Tree("TOP", [])], -inf)
+    assert parser.parse_one([]).prob() == 0
+
+
+def test_fallback_by_the_coarse_grammar(parser, dev):
+    """The markovised grammar lacks what the plain one has."""
+    coarse = [parse for parse in map(parser.analyse, dev) if parse.fallback]
+    assert {parse.fallback for parse in coarse} == {"coarse"}
+    plain = Parser(sampler_model(Binarization("right", 0)), objective="mpd")
+    for parse in coarse:
+        assert parse.tree.leaves() == parse.words
+        assert parse.tree == plain.analyse(parse.words).tree
+        assert parse.log_probabilities == parse.scores == [-inf]
+
+
+def test_glued_parts():
+    """No rule spans the words: the fewest parts, and of those the most probable."""
+    parse = Parser(model_of(ATTACHMENT)).analyse(["her", "with", "it", "saw", "I", "with"])
+    assert parse.fallback == "glued"
+    assert parse.tree == Tree.fromstring(
+        "(TOP (S (NP (NP her) (PP (P with) (NP it))) (VP (V saw) (NP I))) (P with))"
+    )
+    assert [tree.prob() for tree in Parser(model_of(ATTACHMENT)).parse(["with"])] == [0]
+
+
+def test_glued_parts_are_decoded():
+    """Intermediate symbols are no parts, and joined chains come apart."""
+    trees = [Tree.fromstring("(S (NP (X (D a) (J b) (J b) (N c))) (VP (V d)))")]
+    corpus = prepare(trees, Cleaning(unaries=True), Binarization("right", 0, 2), UnknownWords("one", 0))
+    parser = Parser(cfg_model(corpus))
+    parse = parser.analyse(["b", "c", "a", "b", "c"])
+    assert parse.fallback == "glued"
+    assert parse.tree == Tree.fromstring("(TOP (J b) (N c) (NP (X (D a) (J b) (N c))))")
+
+
+def test_flat_trees(model, parser, dev):
+    words = dev[0]
+    for limited in (Parser(model, max_length=len(words) - 1), Parser(model, max_bytes=1)):
+        parse = limited.analyse(words, k=5, confidence=True)
+        assert parse.fallback == "flat"
+        assert parse.tree.leaves() == words
+        assert parse.tree.height() == 3
+    assert Parser(model, max_length=len(words)).analyse(words).tree == parser.analyse(words).tree
+
+
+def test_too_much_memory_for_the_fine_grammar_only(model, dev):
+    words = max(dev, key=len)
+    kinds = [
+        Parser(model, max_bytes=1 << exponent, threshold=0.0).analyse(words).fallback
+        for exponent in range(10, 26)
+    ]
+    assert [kind for kind, _ in itertools.groupby(kinds)] == ["flat", "coarse", ""]
+
+
+def test_weights_beyond_the_range_of_floats():
+    grammar = WeightedGrammar(
+        ["TOP", "A"], ["a"], [0, 1], 0,
+        unary=[(0, 1)], unary_weight=[1.0],
+        binary=[(1, 1, 1)], binary_weight=[1e-300],
+        lexical=[(1, 0)], lexical_weight=[1e-300],
+    )  # fmt: skip
+    for n_words in (1, 2, 3, 50):
+        words = ["a"] * n_words
+        for objective in OBJECTIVES:
+            parse = Parser(model_of(grammar), objective=objective, n_samples=3).analyse(words)
+            assert parse.tree.leaves() == words
+
+
+def test_a_word_whose_only_tag_is_the_root():
+    corpus = prepare(
+        [Tree.fromstring("(A a)"), Tree.fromstring("(A b)")],
+        Cleaning(root=""),
+        Binarization("right"),
+        UnknownWords("one"),
+    )
+    parser = Parser(cfg_model(corpus))
+    assert parser.analyse(["a"]).tree == Tree("A", ["a"])
+    parse = parser.analyse(["a", "new"])
+    assert (parse.fallback, parse.tree) == ("glued", Tree.fromstring("(A (A a) (A new))"))
+
+
+def test_four_hundred_words(dev):
+    words = list(itertools.islice(itertools.chain.from_iterable(dev * 2), 400))
+    parse = Parser(sampler_model(Binarization("right", 0))).analyse(words)
+    assert not parse.fallback
+    assert parse.tree.leaves() == words
+
+
+MEMORY = """
+import resource, sys
+from tsgkit.parsing import Parser
+from tsgkit.parsing.engine import EngineSettings
+parser = Parser(sys.argv[1], max_bytes=int(sys.argv[2]) << 20, threshold=0.0)
+words = sys.argv[3].split()
+def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+parser.analyse(words[:10])
+before = peak()
+print(parser.analyse(words).fallback or "ok", peak() - before)
+"""
+
+
+@pytest.mark.parametrize(("megabytes", "kind"), [(20, "flat"), (130, "ok")])
+def test_memory_of_a_sentence_is_bounded(tmp_path, dev, megabytes, kind):
+    """One grammar, so one chart; what is not counted (rules with posteriors, trees) is small beside it."""
+    words = list(itertools.islice(itertools.chain.from_iterable(dev), 200))
+    sampler_model(Binarization("right", 0)).save(tmp_path / "model")
+    done = subprocess.run(
+        [sys.executable, "-c", MEMORY, tmp_path / "model", str(megabytes), " ".join(words)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found, used = done.stdout.split()
+    assert found == kind
+    assert int(used) <= megabytes * 1.25
+
+
+# ---- treebanks of other kinds ----------------------------------------------------------------------------
+
+GREEK = """
+(S (NP (AT ο) (NO σκύλος)) (VP (VB τρέχει)) (PT .))
+(S (NP (AT η) (NO γάτα)) (VP (VB κοιμάται)) (PT .))
+(S (NP (AT ο) (AJ μικρός) (NO σκύλος)) (VP (VB βλέπει) (NP (AT τη) (NO γάτα))) (PT .))
+(S (NP (AT η) (NO γάτα)) (VP (VB βλέπει) (NP (AT το) (NO ψάρι))) (PT .))
+(S (VP (VB τρέχει)) (PT ;))
+"""
+CHINESE = """
+(IP (NP (PN 我)) (VP (VV 看) (NP (NN 书))) (PU 。))
+(IP (NP (PN 他)) (VP (VV 看) (NP (NN 狗))) (PU 。))
+(IP (NP (NN 狗)) (VP (VV 跑)) (PU 。))
+(IP (NP (PN 我)) (VP (ADVP (AD 不)) (VP (VV 跑))) (PU 。))
+(IP (VP (VV 看)) (PU ！))
+"""
+ONE_TREE = "(S (NP (DT the) (JJ old) (NN dog)) (VP (VBD ran)) (. .))"
+ONE_WORD_TREES = "(UH yes)\n(UH no)\n(INTJ (UH yes))\n(TOP hello)"
+
+
+@pytest.mark.parametrize("text", [GREEK, CHINESE, ONE_TREE, ONE_WORD_TREES], ids=str.split)
+@pytest.mark.parametrize(
+    ("binarization", "cleaning", "unknown"),
+    [
+        (Binarization("right", 1, 2), Cleaning(), UnknownWords()),
+        (Binarization("centre-head", 0), Cleaning(unaries=True), UnknownWords(threshold=0)),
+        (Binarization("left"), Cleaning(root="ROOT"), UnknownWords("signature", threshold=5)),
+    ],
+    ids=["right", "centre-head", "left"],
+)
+def test_small_treebanks(text, binarization, cleaning, unknown):
+    trees = [Tree.fromstring(line) for line in text.strip().splitlines()]
+    corpus = prepare(trees, cleaning, binarization, unknown)
+    parser = Parser(cfg_model(corpus))
+    for tree in trees:
+        words = tree.leaves()
+        parse = parser.analyse(words)
+        assert not parse.fallback
+        assert parse.tree.leaves() == words
+        assert parse.tree.label() == cleaning.root
+        assert parser.tree_log_probability(tree) > -inf
+    for words in (["νέο", "新", "."], trees[0].leaves() * 2, ["x"]):
+        for mode, tags in (("none", None), ("hard", ["NN"] * len(words))):
+            parse = Parser(parser.model, tags=mode).analyse(words, tags)
+            assert parse.tree.leaves() == words
+            assert parse.tree.label() == cleaning.root
+
+
+def test_a_tree_of_the_treebank_comes_back():
+    """A treebank of one tree has one sentence, and this tree for it, with every way to prepare it."""
+    tree = Tree.fromstring("(S (NP (X (DT the) (JJ old) (JJ red) (NN dog))) (VP (VBD ran)) (. .))")
+    for method, horizontal, vertical, unaries in itertools.product(
+        ("right", "left", "centre-head"), (None, 0, 1), (1, 2, 3), (False, True)
+    ):
+        corpus = prepare(
+            [tree], Cleaning(unaries=unaries), Binarization(method, horizontal, vertical), UnknownWords("one")
+        )
+        for objective in ("max-rule", "mpd"):
+            parse = Parser(cfg_model(corpus), objective=objective).analyse(tree.leaves())
+            assert parse.tree == Tree("TOP", [tree])

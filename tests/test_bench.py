@@ -1,0 +1,103 @@
+"""The benchmarks run at a tiny scale and print what they should; their figures mean nothing at that scale."""
+
+import importlib
+import re
+
+import pytest
+
+TINY = ("--train=60", "--sentences=8", "--repeat=1")
+JAVA = """#!/bin/sh
+while [ $# -gt 1 ]; do
+    case $1 in -inputFile) input=$2 ;; -outputFile) output=$2 ;; esac
+    shift
+done
+awk 'NR == 1 { print "(())"; next }
+     { printf "( (S"; for (i = 1; i <= NF; i++) printf " (%s %s)", $i ~ /^[.,]$/ ? $i : "NN", $i; print "))" }
+' "$input" >"$output"
+"""
+
+
+@pytest.fixture
+def bench(monkeypatch, capsys):
+    """Run a benchmark without treebanks and programs of others; returns its output."""
+    for variable in ("TSGKIT_TREEBANKS", "BERKELEY_JAR", "BERKELEY_GRAMMAR"):
+        monkeypatch.delenv(variable, raising=False)
+
+    def run(name, *arguments, code=0):
+        module = importlib.import_module(f"tsgkit.tools.bench.{name}")
+        assert module.main(arguments) == code
+        captured = capsys.readouterr()
+        assert bool(captured.err) == bool(code), captured.err
+        return captured.err if code else captured.out
+
+    return run
+
+
+def table(text, first_cell):
+    """The cells of the table whose head begins with `first_cell`, by rows."""
+    block = re.search(rf"^{first_cell}.*\n(?:.+\n)*", text, flags=re.MULTILINE)
+    return [re.split(r" {2,}", line) for line in block[0].splitlines()]
+
+
+def test_parse_on_the_bundled_treebank(bench):
+    text = bench("parse", *TINY, "--treebanks=sampler", "--errors=3", "--nltk=1", "--longest=20")
+    assert text.startswith("=== sampler: trained on 60 trees, 8 sentences of ")
+    head, *rows = table(text, "grammar and objective")
+    assert head[2:] == ["sent/CPU s", "2 threads", "peak MB", "errors", "fallbacks", "F1"]
+    assert [row[0] for row in rows] == ["h=0 v=1 mpd", "h=0 v=1 max-rule", "h=1 v=2 mpd", "h=1 v=2 max-rule"]
+    assert [row[5][1:] for row in rows] == ["", "", "/3", "/3"]
+    assert all(float(row[2]) > 0 for row in rows)
+    by_length = table(text, "words +sentences")
+    assert sum(int(row[1]) for row in by_length[1:]) == 8
+    assert re.search(
+        r"^\d+ times as fast; the best trees are equally probable in 1 of 1$", text, re.MULTILINE
+    )
+    growth = table(text, "words +h=0")
+    assert [row[0] for row in growth[1:]] == ["10", "20", "exponent"]
+    float(growth[-1][1])
+
+
+def test_parse_on_a_generated_treebank(bench, monkeypatch):
+    module = importlib.import_module("tsgkit.tools.bench.parse")
+    monkeypatch.setattr(module, "SETTINGS", module.SETTINGS[-1:])
+    text = bench("parse", *TINY, "--treebanks=generated", "--errors=0", "--nltk=0", "--longest=0")
+    assert text.startswith("=== generated: trained on 60 trees, 8 sentences of ")
+    assert "NLTK" not in text
+    assert "growth" not in text
+
+
+def test_parse_beside_the_berkeley_parser(bench, monkeypatch, tmp_path):
+    for name, content in (("java", JAVA), ("parser.jar", ""), ("grammar", "")):
+        (tmp_path / name).write_text(content)
+    (tmp_path / "java").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setenv("BERKELEY_JAR", str(tmp_path / "parser.jar"))
+    assert "BERKELEY_GRAMMAR=: no such file" in bench("parse", code=2)
+    monkeypatch.setenv("BERKELEY_GRAMMAR", str(tmp_path / "grammar"))
+    module = importlib.import_module("tsgkit.tools.bench.parse")
+    monkeypatch.setattr(module, "SETTINGS", module.SETTINGS[:1])
+    treebank = module.sampler()
+    treebank.gold = treebank.gold[:8]
+    text = "\n".join(module.berkeley_report(treebank, module.berkeley_command(), 1))
+    rows = table(f"{text}\n", "parser")
+    assert rows[-1][0] == "Berkeley"
+    assert rows[-1][2] == "x 1.00"
+    assert 0 < float(rows[-1][3]) < 100
+
+
+def test_parse_knows_its_treebanks(bench):
+    assert "there are sampler, generated" in bench("parse", "--treebanks=wsj-sample", code=2)
+
+
+def test_markovisation(bench):
+    text = bench("markovisation", "--sentences=5", "--slices=objectives")
+    assert text.startswith("trained on 312 trees (sampler), 5 sentences parsed\n")
+    head, *rows = table(text, "binarised")
+    assert head[6:] == ["F1", "strict F1", "tags", "rules", "sent/CPU s", "fallbacks"]
+    assert [row[5] for row in rows] == ["mpd", "mpp", "mer", "max-rule"]
+    assert all(row[:5] == ["right", "1", "2", "unicode", "1"] for row in rows)
+
+
+def test_markovisation_needs_both_treebanks(bench):
+    assert "--train and --dev go together" in bench("markovisation", "--dev=sampler:dev", code=2)
+    assert "--slices=all: must be of" in bench("markovisation", "--slices=all", code=2)

@@ -1,0 +1,460 @@
+"""``tsgkit train`` and ``tsgkit parse`` as a user runs them."""
+
+import gzip
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from nltk.tree import Tree
+
+from tsgkit.evaluation import evaluate
+from tsgkit.models.model import Model
+from tsgkit.tools import parse as parse_command
+from tsgkit.tools import prepare as prepare_command
+from tsgkit.tools import train as train_command
+from tsgkit.treebank import Cleaning, load, read_trees
+
+DEV = [Cleaning().apply(tree) for tree in load("sampler", "dev")]
+SENTENCES = [tree.leaves() for tree in DEV]
+TEXT = "".join(f"{' '.join(words)}\n" for words in SENTENCES)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    path = tmp_path_factory.mktemp("trained") / "sampler.model"
+    assert train_command.main(["--quiet", f"--output={path}", "sampler:train"]) == 0
+    return path
+
+
+@pytest.fixture
+def run(tmp_path, capsys):
+    """Run a command's ``main`` in this process; returns exit code, stdout, stderr."""
+
+    def call(main, *arguments):
+        code = main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture
+def parse(run, model, tmp_path):
+    """Parse text with the sampler's model; returns the lines of output."""
+
+    def call(text, *options, path=model, code=0):
+        (tmp_path / "input").write_bytes(text.encode() if isinstance(text, str) else text)
+        arguments = [*options, "-i", tmp_path / "input", "-o", tmp_path / "output", path]
+        found, out, error = run(parse_command.main, *arguments)
+        assert found == code, error
+        assert out == ""
+        if code:
+            return error
+        output = (tmp_path / "output").read_bytes().decode()
+        assert "\r" not in output
+        return output.split("\n")[:-1]
+
+    return call
+
+
+def words_of(line):
+    return [word for word in re.findall(r" ([^ ()]+)\)", line)]  # noqa: C416
+
+
+# ---- train -----------------------------------------------------------------------------------------------
+
+
+def test_defaults(run, tmp_path, model):
+    code, out, error = run(train_command.main, "--model=cfg", "-o", tmp_path / "m", "sampler:train")
+    assert (code, out) == (0, "")
+    assert re.fullmatch(
+        r".*m: 312 trees, 4295 tokens, \d+ labels, \d+ rules, [\d.]+ s\n", error.replace(str(tmp_path), "")
+    )
+    assert (tmp_path / "m").read_bytes() == model.read_bytes()
+    made = Model.load(model)
+    binarization, lexicon = made.preparation.binarization, made.preparation.lexicon
+    assert (binarization.method, binarization.horizontal, binarization.vertical) == ("right", 1, 2)
+    assert (lexicon.settings.model, lexicon.settings.threshold) == ("unicode", 1)
+    assert (made.kind, made.info["trees"], len(made.levels)) == ("cfg", 312, 2)
+
+
+def test_a_prepared_corpus(run, tmp_path, model):
+    prepared = ["--binarize=right", "--horizontal=1", "--vertical=2", "--unknown=unicode", "--threshold=1"]
+    corpus, bare, made = (tmp_path / name for name in ("corpus.npz", "bare.npz", "made"))
+    assert run(prepare_command.main, "-q", *prepared, "-o", corpus, "sampler:train")[0] == 0
+    assert run(train_command.main, "-q", "-o", made, corpus)[0] == 0
+    assert made.read_bytes() == model.read_bytes()
+    assert run(prepare_command.main, "-q", "-o", bare, "sampler:train")[0] == 0
+    for wrong, message in (([bare], "needs binarised trees"), ([corpus, "sampler:dev"], "stands alone")):
+        code, _, error = run(train_command.main, "-q", "-o", tmp_path / "none", *wrong)
+        assert code == 2
+        assert message in error
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--model=best", "sampler"], "--model=best: must be one of cfg"),
+        (["--binarize=none", "sampler"], "a model needs binarised trees"),
+        (["--unknown=none", "sampler"], "a model needs binarised trees"),
+        (["--horizontal=-1", "sampler"], "--horizontal=-1"),
+        (["--threshold=x", "sampler"], "not a whole number"),
+        (["no-such-file"], "no-such-file"),
+    ],
+)
+def test_wrong_options_of_train(run, tmp_path, arguments, message):
+    code, out, error = run(train_command.main, "-q", "-o", tmp_path / "m", *arguments)
+    assert (code, out) == (2, "")
+    assert message in error
+    assert not list(tmp_path.iterdir())
+
+
+def test_bad_trees(run, tmp_path):
+    (tmp_path / "bank").write_text("(S (A a) (B b))\n(S (A a)\n(S (A a) (B c))\n")
+    code, _, error = run(train_command.main, "-o", tmp_path / "m", tmp_path / "bank")
+    assert code == 2
+    assert "bank:3:1: unbalanced" in error or "bank:2:1: unbalanced" in error
+    code, _, error = run(train_command.main, "--skip-bad", "-o", tmp_path / "m", tmp_path / "bank")
+    assert code == 0
+    assert "2 trees" in error
+    (tmp_path / "bank").write_text("(S (A a) (B b))\n(T (A a))\n")
+    code, _, error = run(train_command.main, "--root=none", "-o", tmp_path / "m2", tmp_path / "bank")
+    assert code == 2
+    assert "different root labels (S, T)" in error
+    (tmp_path / "bank").write_text("")
+    code, _, error = run(train_command.main, "-o", tmp_path / "m2", tmp_path / "bank")
+    assert code == 2
+    assert "no trees" in error
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--horizontal=0", "--vertical=1"],
+        ["--collapse-unaries"],
+        ["--binarize=centre-head", "--horizontal=2"],
+        ["--root=ROOT", "--binarize=left"],
+        ["--threshold=0", "--unknown=signature"],
+        ["--horizontal=all", "--vertical=3", "--unknown=one", "--threshold=5"],
+        ["--keep-functions", "--keep-repeats"],
+    ],
+    ids=" ".join,
+)
+def test_options_of_train(run, tmp_path, parse, options):
+    assert run(train_command.main, "-q", *options, "-o", tmp_path / "m", "sampler:train")[0] == 0
+    lines = parse(TEXT, path=tmp_path / "m")
+    trees = list(read_trees(str(tmp_path / "output")))
+    assert len(trees) == len(lines) == len(SENTENCES)
+    root = "ROOT" if "--root=ROOT" in options else "TOP"
+    assert {tree.label() for tree in trees} == {root}
+    assert [tree.leaves() for tree in trees] == SENTENCES
+    assert not any(mark in line for line in lines for mark in "@^+|")
+    clean = [Cleaning().apply(tree) for tree in trees]
+    assert evaluate(DEV, clean).f1 > 50
+
+
+# ---- parse -----------------------------------------------------------------------------------------------
+
+
+def test_one_tree_a_line_in_order(parse, tmp_path):
+    lines = parse(TEXT)
+    trees = [Tree.fromstring(line) for line in lines]
+    assert [tree.leaves() for tree in trees] == SENTENCES
+    assert all(tree.label() == "TOP" for tree in trees)
+    assert evaluate(DEV, trees).f1 > 60
+
+
+def test_output_does_not_depend_on_threads_or_the_way_out(tsgkit, model, parse, tmp_path):
+    text = "".join(TEXT.splitlines(keepends=True)[:25])
+    for options in (["--confidence", "--kbest=3"], ["--objective=max-rule-sampled", "--samples=30"]):
+        lines = parse(text, "--scores", *options)
+        assert parse(text, "--scores", *options, "--threads=2") == lines
+        assert parse(text, "--scores", *options, "--threads=7") == lines
+    assert tsgkit("parse", model, "--scores", *options, text=text).stdout.split("\n") == [*lines, ""]
+    assert parse(text, "--scores", *options, "--seed=1") != lines
+
+
+@pytest.mark.parametrize("objective", ["mpd", "mpp", "mpp-sampled", "mer", "mer-sampled", "max-rule-sampled"])
+def test_objectives(parse, objective):
+    lines = parse(TEXT, f"--objective={objective}", "--samples=100")
+    trees = [Tree.fromstring(line) for line in lines]
+    assert [tree.leaves() for tree in trees] == SENTENCES
+    assert evaluate(DEV, trees).f1 > 55
+
+
+def test_scores_and_fallbacks(parse, run, tmp_path, model):
+    lines = parse(
+        "the dog barked .\n\nzorgle of of of the the\n" + "the " * 30 + "\n", "--scores", "--max-length=20"
+    )
+    columns = [line.split("\t") for line in lines]
+    assert [(number, rank) for number, rank, *_ in columns] == [(str(n), "1") for n in range(1, 5)]
+    assert [kind for *_, kind, _ in columns] == ["ok", "empty", "glued", "flat"]
+    assert float(columns[0][2]) <= 0
+    assert columns[1][2:] == ["-inf", "-inf", "empty", "(TOP)"]
+    code, _, error = run(
+        parse_command.main, "-i", tmp_path / "input", "-o", tmp_path / "output", "--max-length=20", model
+    )
+    assert code == 0
+    assert "4 sentences" in error
+    assert "3 with a fallback tree (1 empty, 1 flat, 1 glued)" in error
+    code, _, error = run(parse_command.main, "-q", "-i", tmp_path / "input", "-o", tmp_path / "output", model)
+    assert (code, error) == (0, "")
+
+
+def test_kbest(parse):
+    lines = parse("the old man smiled .\n\nthe dog\n", "--kbest=4", "--scores")
+    blocks = "\n".join(lines).split("\n\n")
+    assert [len(block.strip().splitlines()) for block in blocks] == [4, 1, 4]
+    for block in (blocks[0], blocks[2]):
+        rows = [line.split("\t") for line in block.strip().splitlines()]
+        assert [row[1] for row in rows] == ["1", "2", "3", "4"]
+        assert len({row[-1] for row in rows}) == 4
+        scores = [float(row[3]) for row in rows]
+        assert scores == sorted(scores, reverse=True)
+        assert sum(2.718281828 ** float(row[2]) for row in rows) <= 1 + 1e-5
+
+
+def test_confidence(parse):
+    plain = [Tree.fromstring(line) for line in parse(TEXT)]
+    lines = parse(TEXT, "--confidence", "--kbest=2")
+    for block in "\n".join(lines).split("\n\n"):
+        for line in block.split("\n"):
+            phrases = re.findall(r"\(([^ ()]+) \(", line)
+            assert all(re.fullmatch(r".+=[01]\.\d{3}", label) for label in phrases)
+    marked = [Tree.fromstring(line) for line in parse(TEXT, "--confidence")]
+    assert [Cleaning(repeats=False).apply(tree) for tree in marked] == plain
+    assert evaluate(DEV, marked).f1 == evaluate(DEV, plain).f1
+
+
+def test_tags(parse):
+    gold = "".join(" ".join(f"{word}/{tag}" for word, tag in tree.pos()) + "\n" for tree in DEV)
+    trees = [Tree.fromstring(line) for line in parse(gold, "--tags=hard")]
+    assert [tree.pos() for tree in trees] == [tree.pos() for tree in DEV]
+    soft = [Tree.fromstring(line) for line in parse(gold, "--tags=soft")]
+    assert [tree.leaves() for tree in soft] == SENTENCES
+    accuracy = [
+        evaluate(DEV, [Tree.fromstring(line) for line in lines]).tagging_accuracy
+        for lines in (parse(TEXT), parse(gold, "--tags=soft"))
+    ]
+    assert accuracy[0] < accuracy[1]
+
+
+def test_slashes_and_tags(parse):
+    (line,) = parse(r"a/DT 1/2/CD / // /NN x/ either\/or -LRB-/-LRB- dog/NO-SUCH-TAG" + "\n", "--tags=hard")
+    words = ["a", "1/2", "/", "//", "/NN", "x/", r"either\/or", "-LRB-", "dog"]
+    assert words_of(line) == words
+    assert "(DT a)" in line
+    assert "(CD 1/2)" in line
+    (line,) = parse("1/2/CD and/or\n")
+    assert words_of(line) == ["1/2/CD", "and/or"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        ("\n", [[]]),
+        ("dogs bark", [["dogs", "bark"]]),
+        ("dogs bark\r\n\r\nhe ran\r\n", [["dogs", "bark"], [], ["he", "ran"]]),
+        (" \t dogs\t\tbark \f\v\n", [["dogs", "bark"]]),
+        ("\ufeffdogs bark\n", [["dogs", "bark"]]),
+        (
+            "New\u00a0York\u2028is \x85 \x1c\x1d big\u3000one\n",
+            [["New\u00a0York\u2028is", "\x85", "\x1c\x1d", "big\u3000one"]],
+        ),
+        ("a\x00b \x01\n", [["a\x00b", "\x01"]]),
+        ("( [ ) (x)\n", [["-LRB-", "[", "-RRB-", "-LRB-x-RRB-"]]),
+        ("UNK UNK-LC \\UNK\n", [["UNK", "UNK-LC", "\\UNK"]]),
+        ("x" * 200_000 + " ran\n", [["x" * 200_000, "ran"]]),
+    ],
+    ids=repr,
+)
+def test_lines_of_input(parse, tmp_path, text, expected):
+    lines = parse(text)
+    assert [words_of(line) for line in lines] == expected
+    assert [line == "(TOP)" for line in lines] == [not words for words in expected]
+    if all(expected):  # the bracket reader sees the same words
+        assert [tree.leaves() for tree in read_trees(str(tmp_path / "output"))] == expected
+
+
+def test_packed_input_and_output(run, model, tmp_path, parse):
+    (tmp_path / "in.gz").write_bytes(gzip.compress(b"the dog barked .\n"))
+    code, *_ = run(parse_command.main, "-q", "-i", tmp_path / "in.gz", "-o", tmp_path / "out.gz", model)
+    assert code == 0
+    assert gzip.decompress((tmp_path / "out.gz").read_bytes()).decode().splitlines() == parse(
+        "the dog barked ."
+    )
+
+
+def test_raw_text(parse):
+    (line, empty) = parse('"It\'s (really) cold," she said.\n\n', "--tokenize")
+    assert words_of(line) == [
+        "``",
+        "It",
+        "'s",
+        "-LRB-",
+        "really",
+        "-RRB-",
+        "cold",
+        ",",
+        "''",
+        "she",
+        "said",
+        ".",
+    ]
+    assert empty == "(TOP)"
+
+
+def test_memory_bound(parse):
+    lines = parse("the dog barked .\n" + "the dog " * 100 + "\n", "--max-memory=1", "--scores")
+    assert [line.split("\t")[4] for line in lines] == ["ok", "flat"]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_invalid_bytes(tsgkit, model, threads):
+    done = tsgkit("parse", model, f"--threads={threads}", text=b"the dog barked .\nca\xff\nthe cat\n", code=2)
+    assert "-:2:3: not valid utf-8: byte 0xff" in done.stderr
+    assert len(done.stdout.splitlines()) == 1  # what came before is there
+
+
+def test_a_failed_job_leaves_the_old_output(parse, tmp_path):
+    parse("the dog barked .\n")
+    before = (tmp_path / "output").read_bytes()
+    assert "not valid utf-8" in parse(b"the cat\n\xff\n", code=2)
+    assert (tmp_path / "output").read_bytes() == before
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["input", "output"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--objective=best"], "--objective=best: must be one of mpd"),
+        (["--kbest=0"], "--kbest=0: must be at least 1"),
+        (["--threads=0"], "--threads=0: must be at least 1"),
+        (["--tags=firm"], "--tags=firm: must be one of"),
+        (["--tags=hard", "--tokenize"], "do not go together"),
+        (["--threshold=1"], "--threshold=1: must be at least 0 and at most"),
+        (["--threshold=nan"], "--threshold=nan"),
+        (["--pruning=all"], "--pruning=all: must be one of posterior, max-marginal"),
+        (["--samples=0"], "--samples=0"),
+        (["--seed=-1"], "--seed=-1"),
+        (["--max-memory=0"], "--max-memory=0"),
+        (["--max-length=x"], "--max-length=x: not a whole number"),
+        (["--input=no-such-file"], "no-such-file: No such file"),
+        (["second.model"], "only one MODEL at a time"),
+    ],
+)
+def test_wrong_options_of_parse(run, model, options, message):
+    code, out, error = run(parse_command.main, *options, model)
+    assert (code, out) == (2, "")
+    assert message in error
+
+
+def test_models_that_are_none(run, tmp_path, model):
+    (tmp_path / "empty").write_bytes(b"")
+    (tmp_path / "cut").write_bytes(model.read_bytes()[:5000])
+    for name in ("empty", "cut", "missing", "."):
+        code, out, error = run(parse_command.main, tmp_path / name)
+        assert (code, out) == (2, "")
+        assert error.startswith(f"tsgkit: {tmp_path / name}")
+
+
+# ---- as a process ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def process(model):
+    """A parser that waits for sentences."""
+    started = subprocess.Popen(
+        [sys.executable, "-m", "tsgkit", "parse", "--quiet", model],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    yield started
+    started.kill()
+    started.communicate()
+
+
+def test_trees_come_while_sentences_go_in(process):
+    for words in (b"the dog barked .", b"the old man smiled ."):
+        process.stdin.write(words + b"\n")
+        process.stdin.flush()
+        assert process.stdout.readline().startswith(b"(TOP (S ")
+    out, error = process.communicate()
+    assert (process.returncode, out, error) == (0, b"", b"")
+
+
+def test_interrupted(process):
+    process.stdin.write(b"the dog barked .\n")
+    process.stdin.flush()
+    assert process.stdout.readline().startswith(b"(TOP (S ")
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=30)
+    assert process.returncode == 1
+    assert error == b"tsgkit: interrupted\n"
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_interrupted_at_work(model, tmp_path, threads):
+    """The file of --output does not appear, whatever the number of threads."""
+    (tmp_path / "input").write_text(TEXT * 200)
+    started = subprocess.Popen(
+        [
+            sys.executable, "-m", "tsgkit", "parse", "-q", model,
+            "-i", "input", "-o", "output", f"--threads={threads}",
+        ],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+    )  # fmt: skip
+    deadline = time.monotonic() + 30
+    while not list(tmp_path.glob(".output.*")) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    started.send_signal(signal.SIGINT)
+    _, error = started.communicate(timeout=60)
+    assert (started.returncode, error) == (1, b"tsgkit: interrupted\n")
+    assert os.listdir(tmp_path) == ["input"]
+
+
+def test_reader_goes_away(model, tmp_path):
+    (tmp_path / "input").write_text(TEXT * 20)
+    command = f"{sys.executable} -m tsgkit parse -q {model} -i input | head -1"
+    done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, check=True)
+    assert done.stdout.count(b"\n") == 1
+    assert done.stderr == b""
+
+
+def test_eval_and_the_package_load_neither_numpy_nor_nltk(tmp_path):
+    (tmp_path / "gold").write_text("(TOP (S (NN dogs) (VB bark)))\n")
+    code = (
+        "import sys, tsgkit, tsgkit.cli\n"
+        "assert tsgkit.cli.main(['eval', 'gold', 'gold', '--summary']) == 0\n"
+        "print(sorted({'numpy', 'nltk'} & set(sys.modules)))\n"
+        "assert tsgkit.Parser.__name__ == 'Parser'\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+# ---- a real treebank -------------------------------------------------------------------------------------
+
+
+def test_penn_sample(treebanks, run, tmp_path, parse):
+    """The figure is that of a PCFG; what counts is that nothing fails on real sentences."""
+    train = treebanks / "wsj-sample" / "train.mrg"
+    assert run(train_command.main, "-q", "-o", tmp_path / "m", train)[0] == 0
+    gold = [
+        tree for tree in read_trees(str(treebanks / "wsj-sample" / "dev.mrg")) if len(tree.leaves()) <= 25
+    ]
+    gold = gold[:80]
+    lines = parse("".join(f"{' '.join(tree.leaves())}\n" for tree in gold), path=tmp_path / "m")
+    trees = [Tree.fromstring(line) for line in lines]
+    assert [tree.leaves() for tree in trees] == [tree.leaves() for tree in gold]
+    assert evaluate(gold, trees).f1 > 70

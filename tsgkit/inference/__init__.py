@@ -1,0 +1,1 @@
+"""How models are trained: the loop, its checkpoints, and what each model does in an iteration."""

@@ -1,0 +1,167 @@
+"""The training loop that all sampled models share: iterations, records, checkpoints, interruption.
+
+A run that is killed at any moment and resumed ends with the same model, bit for bit, as one that never
+stopped: random numbers depend on the seed and the iteration alone, and a checkpoint holds all else.
+"""
+
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any, Protocol
+
+import numpy as np
+
+from tsgkit.inference.checkpoint import Checkpoint, checkpoint_path, require_room
+from tsgkit.models.model import Model
+from tsgkit.progress import progress
+
+SECONDS = "seconds"
+Record = dict[str, float]
+
+
+class Training(Protocol):
+    """What a model brings to the loop."""
+
+    def identity(self) -> dict[str, Any]:
+        """Model, settings, seed and corpus: what must be the same to go on from a checkpoint."""
+        ...
+
+    def start(self) -> None:
+        """Make the first state."""
+        ...
+
+    def iterate(self, iteration: int) -> Record:
+        """Do iteration number `iteration`, counted from 1; returns the quantities to record."""
+        ...
+
+    def state(self) -> dict[str, np.ndarray]:
+        """All that `restore` needs."""
+        ...
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Go back to a state."""
+        ...
+
+    def model(self) -> Model:
+        """The model of the present state."""
+        ...
+
+    def describe(self, record: Record) -> dict[str, str]:
+        """What the progress bar shows of a record."""
+        ...
+
+
+@dataclass
+class Run:
+    """A training run.
+
+    Parameters
+    ----------
+    training : Training
+    output : path
+        The model's file; the checkpoint and the table of records lie beside it.
+    iterations : int
+        In all, those of resumed runs included.
+    checkpoint_every : int
+        Iterations between checkpoints.
+    resume : bool
+        Go on from the checkpoint if there is one.
+    quiet : bool
+        No progress bar.
+    """
+
+    training: Training
+    output: Path
+    iterations: int
+    checkpoint_every: int = 100
+    resume: bool = False
+    quiet: bool = False
+    done: int = 0
+    history: dict[str, list[float]] = field(default_factory=dict)
+    interrupted: bool = False
+
+    def run(self) -> Model:
+        """Train to the end, or until interrupted; either way the model is written and returned."""
+        self.begin()
+        with self.interruptible(), progress(
+            range(self.done, self.iterations), "training", "iterations", quiet=self.quiet
+        ) as bar:
+            for iteration in bar:
+                if self.interrupted:
+                    break
+                record = self.step(iteration + 1)
+                bar.set_postfix(self.training.describe(record), refresh=False)
+        self.checkpoint()
+        return self.finish()
+
+    def begin(self) -> None:
+        path = checkpoint_path(self.output)
+        if self.resume and path.exists():
+            saved = Checkpoint.load(path, self.training.identity())
+            self.training.restore(saved.state)
+            self.done = saved.iteration
+            self.history = {name: values.tolist() for name, values in saved.history.items()}
+        else:
+            self.training.start()
+            # Written before the first iteration: a folder or disk that cannot take it is found now.
+            self.checkpoint()
+            require_room(path)
+
+    def step(self, iteration: int) -> Record:
+        started = time.perf_counter()
+        record = self.training.iterate(iteration)
+        record[SECONDS] = time.perf_counter() - started
+        for name, value in record.items():
+            self.history.setdefault(name, []).append(value)
+        self.done = iteration
+        if iteration % self.checkpoint_every == 0:
+            self.checkpoint()
+        return record
+
+    def checkpoint(self) -> None:
+        history = {name: np.array(values) for name, values in self.history.items()}
+        saved = Checkpoint(self.done, self.training.identity(), self.training.state(), history)
+        saved.save(checkpoint_path(self.output))
+
+    def finish(self) -> Model:
+        model = self.training.model()
+        model.info["iterations"] = self.done
+        # How long it took is not part of the model: the same training gives the same file.
+        names = [name for name in self.history if name != SECONDS]
+        model.state |= {f"history_{name}": np.array(self.history[name]) for name in names}
+        model.save(self.output)
+        self.write_records()
+        return model
+
+    def write_records(self) -> None:
+        """The table of all iterations, with seconds, beside the model."""
+        names = list(self.history)
+        lines = ["\t".join(["iteration", *names])]
+        lines += [
+            "\t".join([str(number), *(f"{value:.10g}" for value in values)])
+            for number, values in enumerate(zip(*self.history.values(), strict=True), start=1)
+        ]
+        Path(f"{self.output}.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Let the first Ctrl-C end the run after the iteration at work; the second one ends it at once."""
+
+        def stop(number: int, frame: FrameType | None) -> None:
+            if self.interrupted:
+                raise KeyboardInterrupt
+            self.interrupted = True
+
+        try:
+            before = signal.signal(signal.SIGINT, stop)
+        except ValueError:  # not in the main thread: whoever runs us handles interruption
+            yield
+            return
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)

@@ -1,0 +1,211 @@
+"""Training of tree-substitution grammars: what happens in an iteration, and what is kept."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from tsgkit._tsg import TsgSampler
+from tsgkit.errors import UsageError
+from tsgkit.inference.checkpoint import corpus_digest
+from tsgkit.inference.loop import Record
+from tsgkit.models.cfg import train_cfg
+from tsgkit.models.model import Level, Model
+from tsgkit.models.rules import number_rules
+from tsgkit.models.tsg import TsgAverage, TsgSample
+from tsgkit.treebank import FlatCorpus
+from tsgkit.treebank.prepare import preparation_of
+
+SAMPLERS = ("blocked", "local")
+PROCESSES = ("pyp", "dp")
+STARTS = ("minimal", "maximal", "random")
+FIRST_DISCOUNT, FIRST_STRENGTH, FIRST_STOP = 0.5, 1.0, 0.5
+
+
+@dataclass(frozen=True)
+class TsgSettings:
+    """How a tree-substitution grammar is trained.
+
+    Parameters
+    ----------
+    sampler : {"blocked", "local"}
+        Whole trees by Metropolis-Hastings, or single sites by Gibbs.
+    process : {"pyp", "dp"}
+        Pitman-Yor, or Dirichlet: a discount of 0.
+    init : {"minimal", "maximal", "random"}
+        Every node a substitution site, none, or each by the toss of a coin.
+    batch : int
+        Trees whose proposals are made together, against the counts without them; the result depends on it.
+    average : int
+        The grammar is the mean over so many samples, the last of those taken every `average_every` iterations.
+    average_every : int
+    anneal_from : float
+        The temperature of the first iteration; it falls to 1 along a straight line.
+    anneal_iterations : int
+        Iterations until the temperature is 1; 0 for no annealing.
+    truncated : bool
+        Export the truncated grammar instead of the transform.
+    """
+
+    sampler: str = "blocked"
+    process: str = "pyp"
+    init: str = "minimal"
+    batch: int = 8
+    average: int = 1
+    average_every: int = 10
+    anneal_from: float = 1.0
+    anneal_iterations: int = 0
+    truncated: bool = False
+
+    def __post_init__(self) -> None:
+        for name, allowed in (("sampler", SAMPLERS), ("process", PROCESSES), ("init", STARTS)):
+            if getattr(self, name) not in allowed:
+                raise UsageError(f"{name} {getattr(self, name)!r}: must be one of {', '.join(allowed)}")
+        for name in ("batch", "average", "average_every"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"{name} {getattr(self, name)}: must be at least 1")
+        if self.anneal_from < 1 or self.anneal_iterations < 0:
+            raise UsageError("annealing starts from a temperature of at least 1 and takes 0 or more iterations")
+
+    def temperature(self, iteration: int) -> float:
+        """The temperature in an iteration, counted from 1."""
+        if iteration > self.anneal_iterations:
+            return 1.0
+        return self.anneal_from + (1.0 - self.anneal_from) * (iteration - 1) / self.anneal_iterations
+
+
+class TsgTraining:
+    """A tree-substitution grammar in training; see `tsgkit.inference.loop.Training`.
+
+    Parameters
+    ----------
+    corpus : FlatCorpus
+        Binarised, with closed vocabulary.
+    settings : TsgSettings
+    iterations : int
+        In all: which samples are averaged depends on it.
+    seed : int
+    threads : int
+        The result does not depend on it.
+    """
+
+    def __init__(
+        self, corpus: FlatCorpus, settings: TsgSettings, *, iterations: int, seed: int = 0, threads: int = 1
+    ) -> None:
+        self.corpus, self.settings = corpus, settings
+        self.iterations, self.seed, self.threads = iterations, seed, threads
+        self.trees = number_rules(corpus)
+        self.sampler = TsgSampler(self.trees, seed)
+        self.average = TsgAverage(self.trees)
+        self.digest = corpus_digest(corpus)
+
+    def identity(self) -> dict[str, Any]:
+        """Everything that the course of the training depends on."""
+        return {
+            "model": "tsg",
+            "settings": asdict(self.settings),
+            "iterations": self.iterations,
+            "seed": self.seed,
+            "corpus": self.digest,
+        }
+
+    def start(self) -> None:
+        """Seat all trees."""
+        n_nodes = self.corpus.n_nodes
+        discount = FIRST_DISCOUNT if self.settings.process == "pyp" else 0.0
+        self.sampler.set_parameters(discount=discount, strength=FIRST_STRENGTH, stop=FIRST_STOP)
+        if self.settings.init == "random":
+            sites = np.random.Generator(np.random.PCG64([self.seed, n_nodes])).random(n_nodes) < 0.5
+        else:
+            sites = np.full(n_nodes, self.settings.init == "minimal")
+        self.sampler.start(sites)
+
+    def iterate(self, iteration: int) -> Record:
+        """One sweep over all trees, then new parameters."""
+        temperature = self.settings.temperature(iteration)
+        if self.settings.sampler == "blocked":
+            counts = self.sampler.blocked_sweep(iteration, self.settings.batch, self.threads, temperature)
+        else:
+            counts = self.sampler.local_sweep(iteration, temperature)
+        n_proposed, n_accepted, n_changed = counts
+        log_joint = self.sampler.resample_parameters(iteration, dirichlet=self.settings.process == "dp")
+        first_averaged = self.iterations - self.settings.average_every * (self.settings.average - 1)
+        if iteration >= first_averaged and (self.iterations - iteration) % self.settings.average_every == 0:
+            self.average.add(self.sample())
+        n_sites = int(self.sampler.houses()[0].sum())
+        return {
+            "log_joint": log_joint,
+            "acceptance": n_accepted / n_proposed,
+            "changed": float(n_changed),
+            "fragments": float(self.sampler.n_fragments()[1]),
+            "sites": float(n_sites),
+            "mean_size": self.corpus.n_nodes / n_sites,
+        }
+
+    def describe(self, record: Record) -> dict[str, str]:
+        """The progress bar's figures."""
+        return {
+            "log joint": f"{record['log_joint']:.0f}",
+            "accepted": f"{record['acceptance']:.1%}",
+            "fragments": f"{record['fragments']:.0f}",
+            "nodes/s": f"{self.corpus.n_nodes / max(record['seconds'], 1e-9):.2g}",
+        }
+
+    def sample(self) -> TsgSample:
+        """The present state as a grammar needs it."""
+        fragments, customers, tables, _, _ = self.sampler.seating()
+        return TsgSample(fragments, customers, tables, *self.sampler.parameters())
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Derivations, seating, parameters, and the mean so far."""
+        fragments, _, _, sizes, dishes = self.sampler.seating()
+        average = self.average
+        parts, counts = average.fragments()
+        return {
+            "sites": self.sampler.sites(),
+            "fragments": fragments,
+            "sizes": sizes,
+            "dishes": dishes,
+            "parameters": self.sampler.parameters(),
+            "average_fragments": parts,
+            "average_counts": counts,
+            "average_weights": np.array(average.weight, dtype=np.float64),
+            "average_bridge": average.bridge,
+            "average_base": average.base,
+            "average_samples": np.array([average.n_samples], dtype=np.int64),
+        }
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Go back to a state."""
+        try:
+            discount, strength, stop = state["parameters"]
+            self.sampler.set_parameters(discount, strength, stop)
+            self.sampler.restore(state["sites"], state["fragments"], state["sizes"], state["dishes"])
+            average = TsgAverage(self.trees, int(state["average_samples"][0]))
+            average.number_of = {tuple(parts): number for number, parts in enumerate(state["average_fragments"].tolist())}
+            average.weight, average.count = state["average_weights"].tolist(), state["average_counts"].tolist()
+            average.bridge, average.base = state["average_bridge"], state["average_base"]
+            self.average = average
+        except (KeyError, ValueError, IndexError) as error:
+            raise UsageError(f"the checkpoint does not fit the treebank: {error}") from None
+
+    def model(self) -> Model:
+        """The mean of the averaged samples, or of the present one if the run is not so far."""
+        average = self.average
+        if not average.n_samples:
+            average = TsgAverage(self.trees)
+            average.add(self.sample())
+        root = int(self.corpus.label[0])
+        export = average.truncated_grammar if self.settings.truncated else average.grammar
+        grammar = export(self.corpus.labels, self.corpus.words, root)
+        levels = [Level(train_cfg(self.corpus)), Level(grammar, np.arange(len(self.corpus.labels), dtype=np.int32))]
+        info = {"settings": asdict(self.settings), "seed": self.seed, "samples": average.n_samples}
+        info |= {"trees": self.corpus.n_trees, "tokens": self.corpus.n_tokens}
+        state = {name: value for name, value in self.state().items() if not name.startswith("average_")}
+        return Model("tsg", preparation_of(self.corpus), levels, info, state | corpus_arrays(self.corpus))
+
+
+def corpus_arrays(corpus: FlatCorpus) -> dict[str, np.ndarray]:
+    """The training trees, for showing where a fragment was seen."""
+    names = ("label", "word", "form", "child_start", "child", "tree_start")
+    return {f"corpus_{name}": getattr(corpus, name) for name in names}
