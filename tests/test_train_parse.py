@@ -188,9 +188,7 @@ def test_objectives(parse, objective):
 
 
 def test_scores_and_fallbacks(parse, run, tmp_path, model):
-    lines = parse(
-        "the dog barked .\n\nzorgle of of of the the\n" + "the " * 30 + "\n", "--scores", "--max-length=20"
-    )
+    lines = parse("the dog barked .\n\n7 ( .\n" + "the " * 30 + "\n", "--scores", "--max-length=20")
     columns = [line.split("\t") for line in lines]
     assert [(number, rank) for number, rank, *_ in columns] == [(str(n), "1") for n in range(1, 5)]
     assert [kind for *_, kind, _ in columns] == ["ok", "empty", "glued", "flat"]
@@ -207,7 +205,7 @@ def test_scores_and_fallbacks(parse, run, tmp_path, model):
 
 
 def test_kbest(parse):
-    lines = parse("the old man smiled .\n\nthe dog\n", "--kbest=4", "--scores")
+    lines = parse("the old man smiled .\n\nhe saw the dog with the man\n", "--kbest=4", "--scores")
     blocks = "\n".join(lines).split("\n\n")
     assert [len(block.strip().splitlines()) for block in blocks] == [4, 1, 4]
     for block in (blocks[0], blocks[2]):
@@ -237,11 +235,16 @@ def test_tags(parse):
     assert [tree.pos() for tree in trees] == [tree.pos() for tree in DEV]
     soft = [Tree.fromstring(line) for line in parse(gold, "--tags=soft")]
     assert [tree.leaves() for tree in soft] == SENTENCES
-    accuracy = [
-        evaluate(DEV, [Tree.fromstring(line) for line in lines]).tagging_accuracy
-        for lines in (parse(TEXT), parse(gold, "--tags=soft"))
-    ]
-    assert accuracy[0] < accuracy[1]
+
+    def n_wrong(trees):
+        return sum(
+            one != other
+            for a, b in zip(trees, DEV, strict=True)
+            for one, other in zip(a.pos(), b.pos(), strict=True)
+        )
+
+    plain = [Tree.fromstring(line) for line in parse(TEXT)]
+    assert n_wrong(soft) < n_wrong(plain) / 2
 
 
 def test_slashes_and_tags(parse):

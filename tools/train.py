@@ -74,7 +74,8 @@ from tsgkit.models.model import Model
 from tsgkit.options import binarization_of, cleaning_of, seed_of, unknown_of
 from tsgkit.parsing import Parser
 from tsgkit.progress import progress
-from tsgkit.treebank import FlatCorpus, prepare, read_trees
+from tsgkit.treebank import Binarization, FlatCorpus, Lexicon, UnknownWords, prepare, read_trees
+from tsgkit.treebank.prepare import preparation_of
 from tsgkit.treebank.sources import READ_FORMATS, report_skipped
 from tsgkit.treebank.trees import words
 
@@ -87,13 +88,14 @@ def corpus_of(arguments: dict[str, Any], kind: str) -> FlatCorpus:
     if any(source.endswith(".npz") for source in sources):
         if len(sources) > 1:
             raise UsageError("a prepared corpus (.npz) stands alone: it has its own vocabulary")
-        return FlatCorpus.load(sources[0])
+        corpus = FlatCorpus.load(sources[0])
+        require_both(preparation_of(corpus).binarization, preparation_of(corpus).lexicon)
+        return corpus
     for option, usual in zip(("--horizontal", "--vertical"), MARKOVISATION[kind], strict=True):
         if arguments[option] is None:
             arguments[option] = usual
     binarization, unknown = binarization_of(arguments), unknown_of(arguments)
-    if binarization is None or unknown is None:
-        raise UsageError("a model needs binarised trees and classes for unknown words")
+    require_both(binarization, unknown)
     skipped: list[TreebankError] | None = [] if arguments["--skip-bad"] else None
     trees = read_trees(
         sources,
@@ -106,6 +108,15 @@ def corpus_of(arguments: dict[str, Any], kind: str) -> FlatCorpus:
     corpus = prepare(counted, cleaning_of(arguments), binarization, unknown)
     report_skipped(skipped)
     return corpus
+
+
+def require_both(binarization: Binarization | None, unknown: UnknownWords | Lexicon | None) -> None:
+    """Refuse trees that no model here can be trained on."""
+    if binarization is None or unknown is None:
+        raise UsageError(
+            "a model needs binarised trees and classes for unknown words: --binarize and --unknown, here or"
+            " where the corpus was prepared"
+        )
 
 
 def sampled_run(arguments: dict[str, Any], corpus: FlatCorpus) -> Run:

@@ -45,6 +45,14 @@ struct Tables {
         --n_customers;
     }
 
+    // The number of tables of this size.
+    int32_t n_tables_of(int32_t size) const {
+        for (const auto& entry : by_size) {
+            if (entry.first == size) return entry.second;
+        }
+        return 0;
+    }
+
     // The size of the table of a customer drawn uniformly.
     int32_t draw_customer(Stream& stream) const {
         int64_t target = static_cast<int64_t>(stream.below(static_cast<uint64_t>(n_customers)));

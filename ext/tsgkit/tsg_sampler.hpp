@@ -14,6 +14,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "fragments.hpp"
@@ -24,7 +25,17 @@
 namespace tsgkit {
 
 // What a stream of random numbers is for; each gets its own.
-enum class Purpose : uint64_t { kTree = 0, kFreeze = 1, kPropose = 2, kOrder = 3, kHyper = 4, kStop = 5, kStart = 6 };
+enum class Purpose : uint64_t {
+    kTree = 0,
+    kFreeze = 1,
+    kPropose = 2,
+    kTreeOrder = 3,
+    kHyper = 4,
+    kStop = 5,
+    kStart = 6,
+    kSite = 7,
+    kSiteOrder = 8,
+};
 
 inline uint64_t stream_number(Purpose purpose, uint64_t item) { return static_cast<uint64_t>(purpose) << 40 | item; }
 
@@ -77,6 +88,7 @@ public:
             unseat_tree(tree, seats, own);
             release(seats);
         }
+        dish.assign(label.size(), -1);
     }
 
     // ---- blocked Metropolis-Hastings --------------------------------------------------------------------------
@@ -84,28 +96,31 @@ public:
     // One proposal for every tree. Trees are taken in a random order, `batch` at a time: the proposals of a batch are
     // made against the counts without any of its trees, on several threads, and then tested one by one.
     SweepCounts blocked_sweep(uint64_t iteration, int batch, int n_threads, double temperature) {
-        const std::vector<int64_t> order = random_order(n_trees(), iteration);
+        const std::vector<int64_t> order = random_order(n_trees(), iteration, Purpose::kTreeOrder);
         std::vector<Scratch> scratches(n_threads);
         std::vector<Proposal> proposals(batch);
         SweepCounts counts;
         for (size_t first = 0; first < order.size(); first += batch) {
             const int size = static_cast<int>(std::min<size_t>(batch, order.size() - first));
-            if (size > 1) freeze(order, first, size, iteration);
             if (size > 1) {
+                freeze(order, first, size, iteration);
                 parallel_for(n_threads, size, [&](int item, int thread) {
                     Stream own = stream(iteration, Purpose::kPropose, order[first + item]);
                     propose(order[first + item], scratches[thread], proposals[item], own);
                 });
                 thaw();
             }
+            size_t n_left = 0;   // frozen seats of the trees tested so far
             for (int item = 0; item < size; ++item) {
                 const int64_t tree = order[first + item];
                 Stream own = stream(iteration, Purpose::kTree, tree);
                 old_seats_.clear();
-                const double log_old = unseat_tree(tree, old_seats_, own);
+                const double log_old = unseat_tree(tree, old_seats_, own, size > 1 ? &frozen_seats_[n_left] : nullptr);
+                n_left += old_seats_.size();
                 if (size == 1) propose(tree, scratches[0], proposals[0], own);
                 test(tree, proposals[item], log_old, temperature, scratches[0], own, counts);
             }
+            followed_of_.clear();
         }
         return counts;
     }
@@ -115,9 +130,9 @@ public:
     SweepCounts local_sweep(uint64_t iteration, double temperature) {
         SweepCounts counts;
         Scratch scratch;
-        for (const int64_t node : random_order(static_cast<int64_t>(label.size()), iteration)) {
+        for (const int64_t node : random_order(static_cast<int64_t>(label.size()), iteration, Purpose::kSiteOrder)) {
             if (parent[node] < 0) continue;
-            Stream own = stream(iteration, Purpose::kTree, node);
+            Stream own = stream(iteration, Purpose::kSite, node);
             ++counts.n_proposed;
             ++counts.n_accepted;
             counts.n_changed += resample_site(static_cast<int32_t>(node), scratch, temperature, own);
@@ -208,7 +223,8 @@ private:
     struct Seat {
         int32_t node;
         int32_t fragment;
-        int32_t size;   // of the table before
+        int32_t size;    // of the table before
+        int32_t table;   // which one, if it is followed; or -1
     };
 
     struct Proposal {
@@ -230,11 +246,16 @@ private:
     };
 
     std::vector<Seat> frozen_seats_, old_seats_, new_seats_;
+    // A batch's proposals must depend on nothing but the customers outside of it. So each of its trees must leave, to
+    // be tested, by the very tables that it left when the batch was frozen. Sizes alone do not tell them apart once
+    // other trees of the batch have moved: the tables where the batch sat are followed, by their present sizes.
+    std::vector<int32_t> followed_;
+    std::unordered_map<int32_t, std::vector<int32_t>> followed_of_;   // by fragment
 
-    std::vector<int64_t> random_order(int64_t n_items, uint64_t iteration) const {
+    std::vector<int64_t> random_order(int64_t n_items, uint64_t iteration, Purpose purpose) const {
         std::vector<int64_t> order(n_items);
         for (int64_t item = 0; item < n_items; ++item) order[item] = item;
-        Stream own = stream(iteration, Purpose::kOrder);
+        Stream own = stream(iteration, purpose);
         for (int64_t item = n_items - 1; item > 0; --item) std::swap(order[item], order[own.below(item + 1)]);
         return order;
     }
@@ -297,20 +318,26 @@ private:
             Tables& tables = store.fragments[number].tables;
             log_probability += log_predictive(symbol, &tables, scratch.log_base[node]);
             const int32_t size = houses[symbol].seat(tables, std::exp(scratch.log_base[node]), own);
-            seats.push_back({static_cast<int32_t>(first + node), number, size});
+            // There is one table of this size less now.
+            const int32_t table = size ? draw_followed(number, size, tables.n_tables_of(size) + 1, own) : -1;
+            if (table >= 0) ++followed_[table];
+            seats.push_back({static_cast<int32_t>(first + node), number, size, table});
             dish[first + node] = number;
         }
         return log_probability;
     }
 
     // Unseat a tree's fragments in reverse; returns the same sum for them. They stay in the store until `release`.
-    double unseat_tree(int64_t tree, std::vector<Seat>& seats, Stream& own) {
+    // A tree that has been frozen leaves by the same tables again.
+    double unseat_tree(int64_t tree, std::vector<Seat>& seats, Stream& own, const Seat* frozen = nullptr) {
         double log_probability = 0.0;
         for (int64_t node = tree_start[tree + 1] - 1; node >= tree_start[tree]; --node) {
             if (!is_site[node]) continue;
             Tables& tables = store.fragments[dish[node]].tables;
-            const int32_t size = houses[label[node]].unseat(tables, own);
-            seats.push_back({static_cast<int32_t>(node), dish[node], size});
+            const int32_t table = frozen ? (frozen++)->table : -1;
+            const int32_t size = table < 0 ? tables.draw_customer(own) : followed_[table]--;
+            houses[label[node]].shrink(tables, size);
+            seats.push_back({static_cast<int32_t>(node), dish[node], size, table});
             log_probability += log_predictive(label[node], &tables, log_base_of(dish[node]));
         }
         return log_probability;
@@ -339,6 +366,7 @@ private:
         for (size_t item = seats.size(); item-- > 0;) {
             const Seat& seat = seats[item];
             houses[label[seat.node]].shrink(store.fragments[seat.fragment].tables, seat.size + 1);
+            if (seat.table >= 0) --followed_[seat.table];
         }
     }
 
@@ -346,6 +374,7 @@ private:
         for (size_t item = seats.size(); item-- > 0;) {
             const Seat& seat = seats[item];
             houses[label[seat.node]].grow(store.fragments[seat.fragment].tables, seat.size - 1);
+            if (seat.table >= 0) ++followed_[seat.table];
         }
     }
 
@@ -353,12 +382,39 @@ private:
         for (const Seat& seat : seats) store.release(seat.fragment);
     }
 
+    // Unseat a batch, and follow the tables it leaves.
     void freeze(const std::vector<int64_t>& order, size_t first, int size, uint64_t iteration) {
         frozen_seats_.clear();
+        followed_.clear();
         for (int item = 0; item < size; ++item) {
-            Stream own = stream(iteration, Purpose::kFreeze, order[first + item]);
-            unseat_tree(order[first + item], frozen_seats_, own);
+            const int64_t tree = order[first + item];
+            Stream own = stream(iteration, Purpose::kFreeze, tree);
+            for (int64_t node = tree_start[tree + 1] - 1; node >= tree_start[tree]; --node) {
+                if (!is_site[node]) continue;
+                Tables& tables = store.fragments[dish[node]].tables;
+                const int32_t n_before = tables.draw_customer(own);
+                int32_t table = draw_followed(dish[node], n_before, tables.n_tables_of(n_before), own);
+                if (table < 0) {
+                    table = static_cast<int32_t>(followed_.size());
+                    followed_.push_back(n_before);
+                    followed_of_[dish[node]].push_back(table);
+                }
+                houses[label[node]].shrink(tables, n_before);
+                --followed_[table];
+                frozen_seats_.push_back({static_cast<int32_t>(node), dish[node], n_before, table});
+            }
         }
+    }
+
+    // One of the `n_tables` tables of a fragment that have this size, all alike: its number if it is followed, or -1.
+    int32_t draw_followed(int32_t fragment, int32_t size, int32_t n_tables, Stream& own) const {
+        const auto found = followed_of_.find(fragment);
+        if (found == followed_of_.end()) return -1;
+        uint64_t target = own.below(static_cast<uint64_t>(n_tables));
+        for (const int32_t table : found->second) {
+            if (followed_[table] == size && target-- == 0) return table;
+        }
+        return -1;
     }
 
     void thaw() { take_back_unseats(frozen_seats_); }

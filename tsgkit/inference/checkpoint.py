@@ -77,13 +77,24 @@ def require_room(path: Path) -> None:
     needed = ROOM * path.stat().st_size
     free = shutil.disk_usage(path.parent).free
     if free < needed:
-        raise OSError(28, f"not enough space for checkpoints ({needed >> 10} kB wanted, {free >> 10} kB free)", str(path))
+        raise OSError(
+            28,
+            f"not enough space for checkpoints ({needed >> 10} kB wanted, {free >> 10} kB free)",
+            str(path),
+        )
 
 
 def corpus_digest(corpus: FlatCorpus) -> str:
     """A digest of all that a model sees of a corpus."""
     digest = hashlib.sha256()
-    for array in (corpus.label, corpus.word, corpus.form, corpus.child_start, corpus.child, corpus.tree_start):
+    for array in (
+        corpus.label,
+        corpus.word,
+        corpus.form,
+        corpus.child_start,
+        corpus.child,
+        corpus.tree_start,
+    ):
         digest.update(np.ascontiguousarray(array).tobytes())
     digest.update(json.dumps([corpus.labels, corpus.words, corpus.forms, corpus.settings]).encode())
     return digest.hexdigest()

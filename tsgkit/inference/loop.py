@@ -87,9 +87,10 @@ class Run:
     def run(self) -> Model:
         """Train to the end, or until interrupted; either way the model is written and returned."""
         self.begin()
-        with self.interruptible(), progress(
-            range(self.done, self.iterations), "training", "iterations", quiet=self.quiet
-        ) as bar:
+        with (
+            self.interruptible(),
+            progress(range(self.done, self.iterations), "training", "iterations", quiet=self.quiet) as bar,
+        ):
             for iteration in bar:
                 if self.interrupted:
                     break

@@ -65,7 +65,9 @@ class TsgSettings:
             if getattr(self, name) < 1:
                 raise UsageError(f"{name} {getattr(self, name)}: must be at least 1")
         if self.anneal_from < 1 or self.anneal_iterations < 0:
-            raise UsageError("annealing starts from a temperature of at least 1 and takes 0 or more iterations")
+            raise UsageError(
+                "annealing starts from a temperature of at least 1 and takes 0 or more iterations"
+            )
 
     def temperature(self, iteration: int) -> float:
         """The temperature in an iteration, counted from 1."""
@@ -182,8 +184,13 @@ class TsgTraining:
             self.sampler.set_parameters(discount, strength, stop)
             self.sampler.restore(state["sites"], state["fragments"], state["sizes"], state["dishes"])
             average = TsgAverage(self.trees, int(state["average_samples"][0]))
-            average.number_of = {tuple(parts): number for number, parts in enumerate(state["average_fragments"].tolist())}
-            average.weight, average.count = state["average_weights"].tolist(), state["average_counts"].tolist()
+            average.number_of = {
+                tuple(parts): number for number, parts in enumerate(state["average_fragments"].tolist())
+            }
+            average.weight, average.count = (
+                state["average_weights"].tolist(),
+                state["average_counts"].tolist(),
+            )
             average.bridge, average.base = state["average_bridge"], state["average_base"]
             self.average = average
         except (KeyError, ValueError, IndexError) as error:
@@ -198,7 +205,10 @@ class TsgTraining:
         root = int(self.corpus.label[0])
         export = average.truncated_grammar if self.settings.truncated else average.grammar
         grammar = export(self.corpus.labels, self.corpus.words, root)
-        levels = [Level(train_cfg(self.corpus)), Level(grammar, np.arange(len(self.corpus.labels), dtype=np.int32))]
+        levels = [
+            Level(train_cfg(self.corpus)),
+            Level(grammar, np.arange(len(self.corpus.labels), dtype=np.int32)),
+        ]
         info = {"settings": asdict(self.settings), "seed": self.seed, "samples": average.n_samples}
         info |= {"trees": self.corpus.n_trees, "tokens": self.corpus.n_tokens}
         state = {name: value for name, value in self.state().items() if not name.startswith("average_")}

@@ -80,7 +80,11 @@ class TsgAverage:
         for (rule, left, right), weight, count in zip(
             sample.fragments.tolist(), cached.tolist(), sample.customers.tolist(), strict=True
         ):
-            parts = (rule, numbers[left] if left >= 0 else FRONTIER, numbers[right] if right >= 0 else FRONTIER)
+            parts = (
+                rule,
+                numbers[left] if left >= 0 else FRONTIER,
+                numbers[right] if right >= 0 else FRONTIER,
+            )
             number = self.number_of.setdefault(parts, len(self.weight))
             if number == len(self.weight):
                 self.weight.append(0.0)
@@ -99,7 +103,9 @@ class TsgAverage:
 
     def fragments(self) -> tuple[np.ndarray, np.ndarray]:
         """All fragments as rule and parts, and how often each was ordered, summed over samples."""
-        return np.array(list(self.number_of), dtype=np.int32).reshape(-1, 3), np.array(self.count, dtype=np.int64)
+        return np.array(list(self.number_of), dtype=np.int32).reshape(-1, 3), np.array(
+            self.count, dtype=np.int64
+        )
 
     def grammar(self, labels: list[str], words: list[str], root: int) -> WeightedGrammar:
         """The transform: all of the infinite grammar."""
@@ -110,7 +116,12 @@ class TsgAverage:
         for rule in range(self.trees.n_rules):
             for left, right in rules.child_choices(rule):
                 weight = self.base[rule, left, right] / self.n_samples
-                rules.add(rules.base_symbol(self.trees.rule_label[rule]), rule, weight, *rules.base_children(rule, left, right))
+                rules.add(
+                    rules.base_symbol(self.trees.rule_label[rule]),
+                    rule,
+                    weight,
+                    *rules.base_children(rule, left, right),
+                )
         return rules.grammar()
 
     def truncated_grammar(self, labels: list[str], words: list[str], root: int) -> WeightedGrammar:
@@ -171,7 +182,8 @@ class RuleCollector:
         """The symbols below a fragment's root: private where it goes on, labels at its frontier."""
         labels = (self.trees.rule_left_label[rule], self.trees.rule_right_label[rule])
         first, second = (
-            private[part] if part >= 0 else int(label) for part, label in zip((left, right), labels, strict=True)
+            private[part] if part >= 0 else int(label)
+            for part, label in zip((left, right), labels, strict=True)
         )
         return first, second
 
@@ -200,4 +212,6 @@ class RuleCollector:
             table = np.array(rows, dtype=np.float64).reshape(-1, n_columns + 1)
             parts[name] = table[:, :-1].astype(np.int32)
             parts[f"{name}_weight"] = np.ascontiguousarray(table[:, -1])
-        return WeightedGrammar(self.labels, self.words, np.array(self.label, dtype=np.int32), self.root, **parts)
+        return WeightedGrammar(
+            self.labels, self.words, np.array(self.label, dtype=np.int32), self.root, **parts
+        )

@@ -1,0 +1,217 @@
+"""Long runs survive anything: kills, interruptions, full disks; and end as if nothing had happened."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from tsgkit.errors import UsageError
+from tsgkit.inference.checkpoint import Checkpoint, checkpoint_path, corpus_digest
+from tsgkit.inference.loop import Run
+from tsgkit.inference.tsg import TsgSettings, TsgTraining
+from tsgkit.models.model import Model
+from tsgkit.treebank import Binarization, UnknownWords, load, prepare
+
+COMMAND = [
+    "train",
+    "--model=tsg",
+    "--iterations=500",
+    "--checkpoint-every=3",
+    "--average=3",
+    "--seed=5",
+    "--quiet",
+]
+
+
+def small_corpus():
+    return prepare(load("sampler", "dev"), binarization=Binarization("right", 0), unknown=UnknownWords())
+
+
+def training(corpus=None, *, iterations=12, seed=1, threads=1, **settings):
+    return TsgTraining(
+        corpus or small_corpus(), TsgSettings(**settings), iterations=iterations, seed=seed, threads=threads
+    )
+
+
+def trained(tmp_path, name, **options):
+    run_options = {key: options.pop(key) for key in ("checkpoint_every", "resume") if key in options}
+    own = training(**options)
+    run = Run(own, tmp_path / name, own.iterations, quiet=True, **run_options)
+    run.run()
+    return (tmp_path / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"sampler": "local"}, {"process": "dp"}, {"init": "random", "batch": 1}]
+)
+def test_same_seed_same_model(tmp_path, settings):
+    one = trained(tmp_path, "a", **settings)
+    assert trained(tmp_path, "b", **settings) == one
+    assert trained(tmp_path, "c", threads=2, **settings) == one
+    assert trained(tmp_path, "d", seed=2, **settings) != one
+
+
+@pytest.mark.parametrize("settings", [{}, {"sampler": "local", "average": 2, "average_every": 3}])
+def test_a_resumed_run_ends_the_same(tmp_path, settings, monkeypatch):
+    whole = trained(tmp_path, "whole", **settings)
+    stops_at = iter((4, 5, 9, 99))
+    stop = next(stops_at)
+    step = Run.step
+
+    def failing_step(self, iteration):
+        if iteration == stop:
+            raise RuntimeError("cut")
+        return step(self, iteration)
+
+    monkeypatch.setattr(Run, "step", failing_step)
+    for stop in (4, 5, 9):
+        with pytest.raises(RuntimeError, match="cut"):
+            trained(tmp_path, "cut", checkpoint_every=2, resume=True, **settings)
+    stop = 99
+    assert trained(tmp_path, "cut", checkpoint_every=2, resume=True, **settings) == whole
+
+
+def test_killed_twenty_times(tmp_path):
+    """Kill -9 at random moments, resume, and compare with a run that was left alone."""
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+
+    def start(name):
+        arguments = [
+            sys.executable,
+            "-m",
+            "tsgkit",
+            *COMMAND,
+            "--resume",
+            f"--output={name}",
+            "sampler:train",
+        ]
+        return subprocess.Popen(arguments, cwd=tmp_path, env=environment)
+
+    whole = start("whole.npz")
+    assert whole.wait() == 0
+    moments = random.Random(7)
+    for _ in range(20):
+        process = start("killed.npz")
+        time.sleep(moments.uniform(0.2, 1.2))  # while it starts, samples, or writes
+        process.send_signal(signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+    last = start("killed.npz")
+    assert last.wait() == 0
+    assert (tmp_path / "killed.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
+
+
+def test_ctrl_c_leaves_a_usable_model(tmp_path, tsgkit):
+    arguments = [
+        sys.executable,
+        "-m",
+        "tsgkit",
+        "train",
+        "--model=tsg",
+        "--iterations=100000",
+        "--output=m.npz",
+        "sampler:dev",
+    ]
+    process = subprocess.Popen(arguments, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    while not checkpoint_path(tmp_path / "m.npz").exists():
+        time.sleep(0.01)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, talk = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "interrupted after" in talk
+    assert "Traceback" not in talk
+    assert Model.load(tmp_path / "m.npz").info["iterations"] > 0
+    assert tsgkit("parse", "m.npz", text="We saw it .\n").stdout.startswith("(TOP ")
+
+
+def test_a_folder_that_cannot_be_written_is_found_at_once(tsgkit):
+    result = tsgkit(
+        "train", "--model=tsg", "--iterations=1000000", "-o", "no/such/m.npz", "sampler:dev", code=2
+    )
+    assert "No such file or directory" in result.stderr
+
+
+def test_a_full_disk_keeps_the_last_checkpoint(tmp_path, monkeypatch):
+    own = training(iterations=10)
+    run = Run(own, tmp_path / "m", 10, checkpoint_every=2, quiet=True)
+    saves = []
+    save = Checkpoint.save
+
+    def fails_later(self, path):
+        saves.append(self.iteration)
+        if len(saves) > 3:
+            raise OSError(28, "No space left on device", str(path))
+        save(self, path)
+
+    monkeypatch.setattr(Checkpoint, "save", fails_later)
+    with pytest.raises(OSError, match="No space left"):
+        run.run()
+    assert Checkpoint.load(checkpoint_path(tmp_path / "m"), own.identity()).iteration == 4
+    monkeypatch.setattr(Checkpoint, "save", save)
+    again = Run(training(iterations=10), tmp_path / "m", 10, resume=True, quiet=True)
+    again.run()
+    assert (tmp_path / "m").read_bytes() == trained(tmp_path, "whole", iterations=10)
+
+
+def test_too_little_room_is_said_before_the_first_iteration(tmp_path, monkeypatch):
+    usage = type("Usage", (), {"free": 10})
+    monkeypatch.setattr("tsgkit.inference.checkpoint.shutil.disk_usage", lambda path: usage)
+    with pytest.raises(OSError, match="not enough space for checkpoints"):
+        Run(training(), tmp_path / "m", 12, quiet=True).run()
+
+
+@pytest.mark.parametrize("change", [{"seed": 2}, {"iterations": 20}, {"process": "dp"}, {"corpus": "other"}])
+def test_a_checkpoint_of_another_run_is_refused(tmp_path, change):
+    trained(tmp_path, "m")
+    if change == {"corpus": "other"}:
+        change = {
+            "corpus": prepare(load("sampler", "test"), binarization=Binarization(), unknown=UnknownWords())
+        }
+    with pytest.raises(UsageError, match="another run"):
+        trained(tmp_path, "m", resume=True, **change)
+
+
+def test_damaged_state_is_refused(tmp_path):
+    trained(tmp_path, "m")
+    path = checkpoint_path(tmp_path / "m")
+    identity = training().identity()
+    for name, value in (("dishes", -1), ("fragments", 10**6), ("sizes", 0), ("sites", 0)):
+        saved = Checkpoint.load(path, identity)
+        saved.state[name][...] = value
+        with pytest.raises(UsageError, match="does not fit"):
+            training().restore(saved.state)
+
+
+def test_records(tmp_path):
+    trained(tmp_path, "m")
+    lines = (tmp_path / "m.tsv").read_text().splitlines()
+    assert len(lines) == 13
+    assert lines[0].split("\t")[:3] == ["iteration", "log_joint", "acceptance"]
+    model = Model.load(tmp_path / "m")
+    joint = [float(line.split("\t")[1]) for line in lines[1:]]
+    assert np.allclose(model.state["history_log_joint"], joint, rtol=1e-8)
+    assert json.dumps(model.info["settings"])
+
+
+def test_annealing_falls_to_one():
+    settings = TsgSettings(anneal_from=3.0, anneal_iterations=4)
+    assert [settings.temperature(iteration) for iteration in (1, 2, 3, 4, 5, 9)] == [
+        3.0,
+        2.5,
+        2.0,
+        1.5,
+        1.0,
+        1.0,
+    ]
+
+
+def test_digest_sees_every_part_of_a_corpus():
+    corpus = small_corpus()
+    digest = corpus_digest(corpus)
+    corpus.word[np.flatnonzero(corpus.word >= 0)[0]] += 1
+    assert corpus_digest(corpus) != digest
