@@ -68,9 +68,10 @@ demo: build  ## the main job on the bundled treebank; results in demo/
 	@mkdir -p demo
 	$(BIN)/tsgkit prepare sampler:train --statistics -o demo/train.mrg
 	$(BIN)/tsgkit prepare sampler:dev -o demo/dev.mrg
-	$(BIN)/tsgkit prepare sampler:dev --binarize=centre-head -o demo/dev.binary.mrg
-	$(BIN)/tsgkit prepare demo/dev.binary.mrg --binarize=centre-head --debinarize -o demo/dev.restored.mrg
-	$(BIN)/tsgkit eval demo/dev.mrg demo/dev.restored.mrg --summary
+	$(BIN)/tsgkit train --model=cfg demo/train.mrg -o demo/cfg.model
+	sed -E 's/\([^ ]+ //g; s/\)//g' demo/dev.mrg >demo/dev.txt
+	$(BIN)/tsgkit parse demo/cfg.model -i demo/dev.txt -o demo/dev.parsed.mrg
+	$(BIN)/tsgkit eval demo/dev.mrg demo/dev.parsed.mrg --summary
 
 bench-eval: build  ## sentence pairs scored per second
 	$(RUN) -m tsgkit.tools.bench.eval

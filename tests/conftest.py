@@ -33,9 +33,7 @@ def penn_sample() -> list:
 def tsgkit(tmp_path):
     """Run ``tsgkit ARGUMENTS`` in an empty folder; returns the finished process."""
 
-    def run(
-        *arguments: str, text: str | bytes = "", code: int | None = 0
-    ) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: str, text: str | bytes = "", code: int | None = 0) -> subprocess.CompletedProcess[str]:
         data = text.encode() if isinstance(text, str) else text
         done = subprocess.run(
             [sys.executable, "-m", "tsgkit", *map(str, arguments)],

@@ -75,10 +75,7 @@ def damped(single, kept, units):
     totals = {}
     for x, _, weight, _ in single:
         totals[x] = totals.get(x, 0.0) + weight
-    return [
-        (x, y, weight * min(1.0, kept / totals[x]) * units[x] / units[y], wish)
-        for x, y, weight, wish in single
-    ]
+    return [(x, y, weight * min(1.0, kept / totals[x]) * units[x] / units[y], wish) for x, y, weight, wish in single]
 
 
 def sentences(grammar, max_size=5):

@@ -49,9 +49,7 @@ def test_parse_on_the_bundled_treebank(bench):
     assert all(float(row[2]) > 0 for row in rows)
     by_length = table(text, "words +sentences")
     assert sum(int(row[1]) for row in by_length[1:]) == 8
-    assert re.search(
-        r"^\d+ times as fast; the best trees are equally probable in 1 of 1$", text, re.MULTILINE
-    )
+    assert re.search(r"^\d+ times as fast; the best trees are equally probable in 1 of 1$", text, re.MULTILINE)
     growth = table(text, "words +h=0")
     assert [row[0] for row in growth[1:]] == ["10", "20", "exponent"]
     float(growth[-1][1])

@@ -40,9 +40,7 @@ def test_examples_in_docstrings(name):
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
 def test_examples_on_pages(path):
-    result = doctest.testfile(
-        str(path), module_relative=False, optionflags=doctest.ELLIPSIS, encoding="utf-8"
-    )
+    result = doctest.testfile(str(path), module_relative=False, optionflags=doctest.ELLIPSIS, encoding="utf-8")
     assert not result.failed, "the examples that failed are printed above"
 
 

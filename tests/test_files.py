@@ -26,9 +26,7 @@ def test_packed_output_reads_back_and_is_reproducible(tmp_path):
         with open_binary(tmp_path / name) as file:
             assert file.read().decode("utf-8") == "grün\n" * 1000
     assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
-    assert gzip.decompress((tmp_path / "a.gz").read_bytes()) == lzma.decompress(
-        (tmp_path / "c.xz").read_bytes()
-    )
+    assert gzip.decompress((tmp_path / "a.gz").read_bytes()) == lzma.decompress((tmp_path / "c.xz").read_bytes())
 
 
 def test_compression_is_found_by_content(tmp_path):

@@ -238,9 +238,7 @@ def test_tags(parse):
 
     def n_wrong(trees):
         return sum(
-            one != other
-            for a, b in zip(trees, DEV, strict=True)
-            for one, other in zip(a.pos(), b.pos(), strict=True)
+            one != other for a, b in zip(trees, DEV, strict=True) for one, other in zip(a.pos(), b.pos(), strict=True)
         )
 
     plain = [Tree.fromstring(line) for line in parse(TEXT)]
@@ -289,9 +287,7 @@ def test_packed_input_and_output(run, model, tmp_path, parse):
     (tmp_path / "in.gz").write_bytes(gzip.compress(b"the dog barked .\n"))
     code, *_ = run(parse_command.main, "-q", "-i", tmp_path / "in.gz", "-o", tmp_path / "out.gz", model)
     assert code == 0
-    assert gzip.decompress((tmp_path / "out.gz").read_bytes()).decode().splitlines() == parse(
-        "the dog barked ."
-    )
+    assert gzip.decompress((tmp_path / "out.gz").read_bytes()).decode().splitlines() == parse("the dog barked .")
 
 
 def test_raw_text(parse):
@@ -440,9 +436,7 @@ def test_eval_and_the_package_load_neither_numpy_nor_nltk(tmp_path):
         "print(sorted({'numpy', 'nltk'} & set(sys.modules)))\n"
         "assert tsgkit.Parser.__name__ == 'Parser'\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
 
 
@@ -453,9 +447,7 @@ def test_penn_sample(treebanks, run, tmp_path, parse):
     """The figure is that of a PCFG; what counts is that nothing fails on real sentences."""
     train = treebanks / "wsj-sample" / "train.mrg"
     assert run(train_command.main, "-q", "-o", tmp_path / "m", train)[0] == 0
-    gold = [
-        tree for tree in read_trees(str(treebanks / "wsj-sample" / "dev.mrg")) if len(tree.leaves()) <= 25
-    ]
+    gold = [tree for tree in read_trees(str(treebanks / "wsj-sample" / "dev.mrg")) if len(tree.leaves()) <= 25]
     gold = gold[:80]
     lines = parse("".join(f"{' '.join(tree.leaves())}\n" for tree in gold), path=tmp_path / "m")
     trees = [Tree.fromstring(line) for line in lines]

@@ -58,9 +58,7 @@ def main(argv: list[str]) -> int:
     max_length = None
     if arguments["--max-length"] is not None:
         max_length = integer(arguments, "--max-length", minimum=SHORTEST_MAX_LENGTH)
-    derivations = generate_derivations(
-        n_trees, seed, insertions, vocabulary=vocabulary, max_length=max_length
-    )
+    derivations = generate_derivations(n_trees, seed, insertions, vocabulary=vocabulary, max_length=max_length)
     # A bar would get in the way of trees on the same terminal.
     quiet = arguments["--quiet"] or sys.stdout.isatty()
     bar = progress(derivations, "generate", "trees", total=n_trees, quiet=quiet)

@@ -33,6 +33,8 @@ Options:
   --pruning=KIND           by posterior or max-marginal [default: posterior]
   --samples=N              for the sampled objectives [default: 1000]
   --seed=N                 for the sampled objectives [default: 0]
+  --correct                for the sampled objectives with a tsg model of one sample: accept or reject every
+                           sample by the model itself instead of its frozen grammar
   --threads=N              the output is the same for any number [default: 1]
   -q, --quiet              no progress and no remarks
   -h, --help               this text
@@ -55,6 +57,8 @@ from nltk.tree import Tree
 from tsgkit.cli import choice, command, integer, number, parse_arguments
 from tsgkit.errors import UsageError
 from tsgkit.files import open_output
+from tsgkit.models.model import Model
+from tsgkit.models.tsg_predictive import DerivationCorrection
 from tsgkit.options import optional_integer, seed_of
 from tsgkit.parsing import Parse, Parser
 from tsgkit.parsing.engine import OBJECTIVES, PRUNING
@@ -112,9 +116,7 @@ def format_parse(parse: Parse, sentence_number: int, arguments: dict[str, Any]) 
         shown = with_confidence(tree, parse.confidence) if arguments["--confidence"] else tree
         text = format_tree(shown) if len(shown) else f"({shown.label()})"
         if arguments["--scores"]:
-            log_probability = (
-                parse.log_probabilities[rank - 1] - parse.log_total if not parse.fallback else -math.inf
-            )
+            log_probability = parse.log_probabilities[rank - 1] - parse.log_total if not parse.fallback else -math.inf
             columns = (sentence_number, rank, f"{log_probability:.6f}", f"{parse.scores[rank - 1]:.6f}")
             text = "\t".join(map(str, (*columns, parse.fallback or "ok", text)))
         yield f"{text}\n"
@@ -132,6 +134,15 @@ def streaming_output(path: str) -> Iterator[TextIO]:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", newline="\n", line_buffering=True)
     yield sys.stdout
+
+
+def correction_of(arguments: dict[str, Any], model: Model) -> DerivationCorrection | None:
+    """What corrects samples, if that is wanted."""
+    if not arguments["--correct"]:
+        return None
+    if not arguments["--objective"].endswith("-sampled"):
+        raise UsageError("--correct goes with a sampled objective, such as --objective=mer-sampled")
+    return DerivationCorrection(model)
 
 
 def report(fallbacks: Counter[str], n_sentences: int, seconds: float) -> None:
@@ -152,8 +163,9 @@ def main(argv: list[str]) -> int:
         raise UsageError("only one MODEL at a time: products of models are not there yet")
     arguments["--kbest"] = integer(arguments, "--kbest", 1)
     read_sentence = sentence_reader(arguments)
+    model = Model.load(arguments["MODEL"][0])
     parser = Parser(
-        arguments["MODEL"][0],
+        model,
         objective=choice(arguments, "--objective", OBJECTIVES),
         threshold=number(arguments, "--threshold", 0, 0.999),
         pruning=choice(arguments, "--pruning", PRUNING),
@@ -162,6 +174,7 @@ def main(argv: list[str]) -> int:
         max_length=optional_integer(arguments, "--max-length", 0),
         tags=arguments["--tags"],
         seed=seed_of(arguments),
+        correction=correction_of(arguments, model),
     )
     threads = integer(arguments, "--threads", 1)
     started = time.perf_counter()

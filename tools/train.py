@@ -43,6 +43,8 @@ Sampling (tsg):
   --init=NAME              minimal (every node a substitution site), maximal (none) or random
                            [default: minimal]
   --batch=N                trees whose proposals are made together; the result depends on it [default: 8]
+  --type-moves=N           after every sweep, so many proposals to cut or join a fragment wherever it is used
+                           [default: 0]
   --average=N              the grammar is the mean over the last N samples [default: 20]
   --average-every=N        iterations between these samples [default: 10]
   --anneal-from=T          the temperature of the first iteration [default: 1]
@@ -126,6 +128,7 @@ def sampled_run(arguments: dict[str, Any], corpus: FlatCorpus) -> Run:
         process=arguments["--process"],
         init=arguments["--init"],
         batch=integer(arguments, "--batch", 1),
+        type_moves=integer(arguments, "--type-moves", 0),
         average=integer(arguments, "--average", 1),
         average_every=integer(arguments, "--average-every", 1),
         anneal_from=number(arguments, "--anneal-from", 1),

@@ -69,9 +69,7 @@ def write_archive(
         np.savez_compressed(file, allow_pickle=False, **members)
 
 
-def read_archive(
-    path: str | os.PathLike[str], kind: str, version: int
-) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def read_archive(path: str | os.PathLike[str], kind: str, version: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Read the header and the arrays of an archive of this kind and version.
 
     Raises
@@ -94,8 +92,7 @@ def read_archive(
         raise ArchiveError(f"{os.fspath(path)}: a {kind} is needed here, this file holds: {found}")
     if header.get("version") != version:
         raise ArchiveError(
-            f"{os.fspath(path)}: version {header.get('version')} of the {kind} format;"
-            f" this tsgkit reads {version}"
+            f"{os.fspath(path)}: version {header.get('version')} of the {kind} format; this tsgkit reads {version}"
         )
     for name, array in arrays.items():
         if array.dtype not in ALLOWED_TYPES:
@@ -112,9 +109,7 @@ def check_members(members: zipfile.ZipFile, path: str | os.PathLike[str]) -> Non
         if not MEMBER_NAME.fullmatch(entry.filename):
             raise ArchiveError(f"{os.fspath(path)}: unexpected member {entry.filename!r}")
         if entry.file_size > MAX_RATIO * max(entry.compress_size, 1000):
-            raise ArchiveError(
-                f"{os.fspath(path)}: member {entry.filename!r} is packed too tightly to be honest"
-            )
+            raise ArchiveError(f"{os.fspath(path)}: member {entry.filename!r} is packed too tightly to be honest")
 
 
 def require(condition: bool, path: str | os.PathLike[str], problem: str) -> None:

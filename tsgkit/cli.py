@@ -49,9 +49,7 @@ def command(main: Callable[[list[str]], int | None]) -> Main:
         except OSError as error:
             place = f"{error.filename}: " if error.filename else ""
             wrong_input = isinstance(error, FileNotFoundError | IsADirectoryError | NotADirectoryError)
-            return fail(
-                f"tsgkit: {place}{error.strerror or error}", EXIT_USAGE if wrong_input else EXIT_FAILED
-            )
+            return fail(f"tsgkit: {place}{error.strerror or error}", EXIT_USAGE if wrong_input else EXIT_FAILED)
         except MemoryError:
             return fail("tsgkit: not enough memory for this job", EXIT_FAILED)
         except KeyboardInterrupt:
@@ -86,23 +84,15 @@ def integer(arguments: dict[str, Any], option: str, minimum: int | None = None) 
     return value
 
 
-def number(
-    arguments: dict[str, Any], option: str, minimum: float | None = None, maximum: float | None = None
-) -> float:
+def number(arguments: dict[str, Any], option: str, minimum: float | None = None, maximum: float | None = None) -> float:
     """The value of `option` as a number between `minimum` and `maximum`, both included."""
     try:
         value = float(arguments[option])
     except ValueError:
         raise UsageError(f"{option}={arguments[option]}: not a number") from None
-    if (
-        math.isnan(value)
-        or (minimum is not None and value < minimum)
-        or (maximum is not None and value > maximum)
-    ):
+    if math.isnan(value) or (minimum is not None and value < minimum) or (maximum is not None and value > maximum):
         bounds = " and ".join(
-            f"at {word} {bound:g}"
-            for word, bound in (("least", minimum), ("most", maximum))
-            if bound is not None
+            f"at {word} {bound:g}" for word, bound in (("least", minimum), ("most", maximum)) if bound is not None
         )
         raise UsageError(f"{option}={arguments[option]}: must be {bounds or 'a number'}")
     return value

@@ -22,9 +22,7 @@ class TreebankError(TsgkitError):
         Where in the file, counted from 1.
     """
 
-    def __init__(
-        self, problem: str, path: str = "", line: int | None = None, column: int | None = None
-    ) -> None:
+    def __init__(self, problem: str, path: str = "", line: int | None = None, column: int | None = None) -> None:
         self.problem, self.path, self.line, self.column = problem, path, line, column
         place = ":".join(str(part) for part in (path, line, column) if part not in ("", None))
         super().__init__(f"{place}: {problem}" if place else problem)

@@ -89,9 +89,7 @@ def open_output(path: str | os.PathLike[str] = "-") -> Iterator[TextIO]:
     What goes to stdout is held back (in memory, then on disk) until the block ends without an error.
     """
     if str(path) == "-":
-        with tempfile.SpooledTemporaryFile(
-            max_size=1 << 20, mode="w+", encoding="utf-8", newline="\n"
-        ) as spool:
+        with tempfile.SpooledTemporaryFile(max_size=1 << 20, mode="w+", encoding="utf-8", newline="\n") as spool:
             yield cast(TextIO, spool)
             spool.seek(0)
             sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]

@@ -15,6 +15,4 @@ def progress(
     Returns the ``tqdm`` object, so that a caller may set a postfix.
     """
     hidden = quiet or not sys.stderr.isatty()
-    return tqdm(
-        items, desc=description, unit=f" {unit}", total=total, disable=hidden, leave=False, dynamic_ncols=True
-    )
+    return tqdm(items, desc=description, unit=f" {unit}", total=total, disable=hidden, leave=False, dynamic_ncols=True)

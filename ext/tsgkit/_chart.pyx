@@ -151,8 +151,8 @@ cdef class Chart:
         if lexical_symbol.shape[0]:
             self.lexical_symbol.assign(&lexical_symbol[0], &lexical_symbol[0] + lexical_symbol.shape[0])
         self.n_fills += 1
-        cdef int attempt
-        for attempt in range(MAX_TRIES):
+        cdef int _attempt
+        for _attempt in range(MAX_TRIES):
             self.clear(n_words)
             self.scale_words(lexical_weight, per_word)
             with nogil:
@@ -300,9 +300,9 @@ cdef class Chart:
         for length in range(1, self.n_words + 1):
             for start in range(self.n_words - length + 1):
                 self.fill_cell(start, start + length)
-            if self.bytes_in_use() > self.max_bytes:
-                self.is_over_budget = True
-                return
+                if self.bytes_in_use() > self.max_bytes:
+                    self.is_over_budget = True
+                    return
         self.total = self.inside_of(0, self.n_words, self.grammar.table.root)
 
     cdef void fill_cell(self, position_t start, position_t end) noexcept nogil:
@@ -444,7 +444,8 @@ cdef class Chart:
             while flags:
                 coarse = 64 * word + lowest_bit(flags)
                 flags &= flags - 1
-                for position in range(self.projection.expansion_start[coarse], self.projection.expansion_start[coarse + 1]):
+                for position in range(
+                        self.projection.expansion_start[coarse], self.projection.expansion_start[coarse + 1]):
                     self.label_stamp[self.projection.expansion[position]] = cell
                     self.cell_labels.push_back(self.projection.expansion[position])
 
@@ -516,10 +517,10 @@ cdef class Chart:
         cdef symbol_t first = grammar.cycle_first[cycle], size = grammar.cycle_size[cycle], row, other
         cdef index_t edge
         cdef weight_t value, product, change
-        cdef int sweep
+        cdef int _sweep
         for row in range(size):
             self.cycle_after[row] = self.cycle_before[row]
-        for sweep in range(MAX_SWEEPS):
+        for _sweep in range(MAX_SWEEPS):
             change = 0.0
             for row in range(size):
                 if not self.is_allowed(cell, first + row):

@@ -218,10 +218,10 @@ def sample_derivations(Chart chart, index_t n_samples, bit_generator):
     cdef bitgen_t* generator = bitgen_of(bit_generator)
     cdef Node root = node_of(chart.grammar.table.root, 0, chart.n_words)
     cdef double log_weight
-    cdef index_t sample
+    cdef index_t _sample
     drawn = []
     with bit_generator.lock:
-        for sample in range(n_samples):
+        for _sample in range(n_samples):
             with nogil:
                 log_weight = walk(chart, root, generator, &visited)
             drawn.append((rows_of(chart, &visited), log_weight - chart.scale_prefix[chart.n_words]))

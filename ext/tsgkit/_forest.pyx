@@ -406,10 +406,10 @@ cdef class Decoder:
     cdef void relax(self, vector[index_t]& edges) noexcept nogil:
         """Best chains when every rule costs: repeat until nothing gains, at most once per rule."""
         cdef bint changed = True
-        cdef index_t sweep, position, number, top, below
+        cdef index_t _sweep, position, number, top, below
         cdef Edge edge
         cdef double value
-        for sweep in range(<index_t>edges.size()):
+        for _sweep in range(<index_t>edges.size()):
             if not changed:
                 return
             changed = False

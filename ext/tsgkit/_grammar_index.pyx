@@ -139,4 +139,3 @@ def first_of_each(keys):
     for key in keys:
         changes[1:] |= key[1:] != key[:len(key) - 1]
     return np.flatnonzero(changes)
-

@@ -7,8 +7,6 @@ With ``T(x, v)`` the weight of all ways to make the tree below node ``v`` from s
 where only rules whose labels are those of the tree count, and bridges ``x => y`` stay at the node.
 """
 
-import numpy as np
-
 from libc.math cimport INFINITY, log
 from libcpp.vector cimport vector
 
@@ -65,7 +63,8 @@ cdef class TreeScorer:
         for node in range(n_nodes - 1, -1, -1):
             self.values[node].clear()
             if rows[node, 3] == LEXICAL:
-                self.start_word(node, rows[node, 0], rows[node, 1], lexical_start, lexical_symbol, lexical_weight)
+                self.start_word(
+                    node, rows[node, 0], rows[node, 1], lexical_start, lexical_symbol, lexical_weight)
             elif rows[node, 3] == UNARY:
                 child = waiting.back()
                 waiting.pop_back()
@@ -83,8 +82,8 @@ cdef class TreeScorer:
                 return log(entry.value) + log_scale
         return -INFINITY
 
-    def check(self, const symbol_t[:, ::1] rows, const index_t[::1] lexical_start, const symbol_t[::1] symbols,
-              const weight_t[::1] weights):
+    def check(self, const symbol_t[:, ::1] rows, const index_t[::1] lexical_start,
+              const symbol_t[::1] symbols, const weight_t[::1] weights):
         cdef index_t node, n_waiting = 0, n_words = lexical_start.shape[0] - 1, entry
         if rows.shape[0] == 0 or rows.shape[1] != 4:
             raise ValueError("a tree has at least one node")
@@ -150,7 +149,7 @@ cdef class TreeScorer:
             self.other[self.values[right][position].symbol] = 0.0
 
     cdef double close_bridges(self, index_t node) noexcept nogil:
-        """Follow bridges to the end, then scale the node's values; returns the log of the factor taken out."""
+        """Follow bridges to the end, then scale the node's values; returns the log of the factor."""
         cdef const GrammarTable* grammar = &self.grammar.table
         cdef vector[Entry] moving
         cdef vector[symbol_t] arrived

@@ -78,6 +78,7 @@ cdef extern from "tsg_sampler.hpp" namespace "tsgkit" nogil:
         void unseat_all()
         SweepCounts blocked_sweep(uint64_t iteration, int batch, int n_threads, double temperature)
         SweepCounts local_sweep(uint64_t iteration, double temperature)
+        SweepCounts type_sweep(uint64_t iteration, index_t n_moves, double temperature)
         Totals totals()
         double log_joint(const Totals& sums)
         void resample_stops(uint64_t iteration, const Totals& sums)
@@ -97,6 +98,7 @@ cdef class TsgSampler:
 
     cdef CppSampler sampler
     cdef readonly object trees
+    cdef bint is_seated
 
     def __init__(self, trees, uint64_t seed=0):
         problem = trees.what_is_wrong()
@@ -171,21 +173,28 @@ cdef class TsgSampler:
         ----------
         sites : array of bool, one per node
         """
-        sites = np.ascontiguousarray(sites, dtype=np.uint8)
+        self.require_seated(False)
+        sites = np.array(sites, dtype=np.uint8)
         if sites.shape != (self.sampler.label.size(),) or (sites > 1).any():
             raise ValueError("one flag is needed for every node")
-        if self.sampler.store.n_used():
-            raise ValueError("the trees are seated already")
         sites[self.trees.tree_start[:len(self.trees.tree_start) - 1]] = 1
         cdef const uint8_t[::1] view = sites
         self.sampler.is_site.assign(&view[0], &view[0] + view.shape[0])
         with nogil:
             self.sampler.seat_all()
+        self.is_seated = True
 
     def empty(self):
         """Unseat all trees."""
+        self.require_seated(True)
         with nogil:
             self.sampler.unseat_all()
+        self.is_seated = False
+
+    cdef int require_seated(self, bint wanted) except -1:
+        if self.is_seated != wanted:
+            raise ValueError("no trees are seated" if wanted else "the trees are seated already")
+        return 0
 
     def sites(self):
         """Which nodes are substitution sites."""
@@ -200,6 +209,9 @@ cdef class TsgSampler:
         """One Metropolis-Hastings step for every tree: proposals, acceptances and changes."""
         if batch < 1 or threads < 1 or not temperature > 0:
             raise ValueError("batch, threads and temperature must be positive")
+        self.require_seated(True)
+        batch = min(batch, self.sampler.n_trees())
+        threads = min(threads, batch)
         cdef SweepCounts counts
         with nogil:
             counts = self.sampler.blocked_sweep(iteration, batch, threads, temperature)
@@ -209,9 +221,20 @@ cdef class TsgSampler:
         """One Gibbs step for every site: visits, visits again, and flips."""
         if not temperature > 0:
             raise ValueError("the temperature must be positive")
+        self.require_seated(True)
         cdef SweepCounts counts
         with nogil:
             counts = self.sampler.local_sweep(iteration, temperature)
+        return counts.n_proposed, counts.n_accepted, counts.n_changed
+
+    def type_sweep(self, uint64_t iteration, index_t n_moves, double temperature=1.0):
+        """Cut or join fragments in all their places at once: proposals, acceptances, and acceptances again."""
+        if n_moves < 0 or not temperature > 0:
+            raise ValueError("the number of moves and the temperature must be positive")
+        self.require_seated(True)
+        cdef SweepCounts counts
+        with nogil:
+            counts = self.sampler.type_sweep(iteration, n_moves, temperature)
         return counts.n_proposed, counts.n_accepted, counts.n_changed
 
     def resample_parameters(self, uint64_t iteration, *, bint hyper=True, bint stops=True, bint dirichlet=False):
@@ -253,7 +276,7 @@ cdef class TsgSampler:
         dishes : ndarray of int32, one per node
             The fragment below each substitution site, -1 elsewhere.
         """
-        cdef index_t n_stored = self.sampler.store.fragments.size(), number, place = 0, node
+        cdef index_t n_stored = self.sampler.store.fragments.size(), place = 0, node
         cdef vector[symbol_t] order, new_number, waiting
         cdef symbol_t top
         new_number.assign(n_stored, -1)
@@ -302,12 +325,13 @@ cdef class TsgSampler:
 
     def restore(self, sites, fragments, sizes, dishes):
         """Put back what `sites` and `seating` gave; the arrays are checked against the trees."""
-        if self.sampler.store.n_used():
-            raise ValueError("the trees are seated already")
+        if self.sampler.store.fragments.size():
+            raise ValueError("a sampler can only be restored before its first trees are seated")
         sites = np.ascontiguousarray(sites, dtype=np.uint8)
         dishes = np.ascontiguousarray(dishes, dtype=np.int32)
         cdef index_t n_nodes = self.sampler.label.size()
-        if sites.shape != (n_nodes,) or dishes.shape != (n_nodes,) or ((dishes >= 0) != (sites == 1)).any():
+        if sites.shape != (n_nodes,) or dishes.shape != (n_nodes,) or (sites > 1).any() or (
+                (dishes >= 0) != (sites == 1)).any():
             raise ValueError("the sites do not fit the trees")
         if not sites[self.trees.tree_start[:len(self.trees.tree_start) - 1]].all():
             raise ValueError("a root is no substitution site")
@@ -316,28 +340,37 @@ cdef class TsgSampler:
         self.sampler.is_site.assign(&site_view[0], &site_view[0] + n_nodes)
         self.sampler.dish.assign(&dish_view[0], &dish_view[0] + n_nodes)
         n_fragments = len(fragments)
+        ordered = dishes[dishes >= 0]
+        if ordered.max() >= n_fragments:
+            raise ValueError("a dish is not there")
+        n_orders = np.bincount(ordered, minlength=n_fragments)
+        is_used = n_orders > 0
         for place, (rule, left, right) in enumerate(np.asarray(fragments).tolist()):
             if not (0 <= rule < self.sampler.rule_label.size() and -1 <= left < place and -1 <= right < place):
                 raise ValueError("a fragment has parts that are not there")
             if self.sampler.store.intern(rule, left, right) != place:
                 raise ValueError("a fragment stands twice")
-        seated = np.zeros(n_fragments, dtype=np.int64)
+        parts = np.asarray(fragments)[:, 1:]
+        is_used[parts[parts >= 0]] = True
+        if not is_used.all():
+            raise ValueError("a fragment is used nowhere")
+        n_guests = np.zeros(n_fragments, dtype=np.int64)
         for place, size, number in np.asarray(sizes).tolist():
             if not (0 <= place < n_fragments and size > 0 and number > 0):
                 raise ValueError("a table has no guests")
-            seated[place] += size * number
-            self.seat_tables(place, size, number)
-        used = dishes[dishes >= 0]
-        if len(used) and used.max() >= n_fragments or (
-                np.bincount(used, minlength=n_fragments) != seated).any():
+            n_guests[place] += size * number
+        if (n_guests != n_orders).any():
             raise ValueError("the tables do not fit the derivations")
         self.check_dishes(sites, dishes)
+        for place, size, number in np.asarray(sizes).tolist():
+            self.seat_tables(place, size, number)
+        self.is_seated = True
 
     def seat_tables(self, symbol_t place, symbol_t size, symbol_t number):
-        cdef symbol_t table, guest
+        cdef symbol_t _table, guest
         cdef Fragment* fragment = &self.sampler.store.fragments[place]
         cdef House* house = &self.sampler.houses[self.sampler.rule_label[fragment.rule]]
-        for table in range(number):
+        for _table in range(number):
             for guest in range(size):
                 house.grow(fragment.tables, guest)
 

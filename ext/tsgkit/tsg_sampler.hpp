@@ -12,8 +12,10 @@
 // All values of a node are divided by its I(v), whose logs are summed, so that deep trees do not underflow.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <unordered_map>
 #include <vector>
 
@@ -35,6 +37,7 @@ enum class Purpose : uint64_t {
     kStart = 6,
     kSite = 7,
     kSiteOrder = 8,
+    kType = 9,
 };
 
 inline uint64_t stream_number(Purpose purpose, uint64_t item) { return static_cast<uint64_t>(purpose) << 40 | item; }
@@ -140,6 +143,31 @@ public:
         return counts;
     }
 
+    // ---- all instances of a fragment at once --------------------------------------------------------------------
+
+    // Cut, or join, a fragment at one of its nodes in all places where it is used: a draw of new dishes for whole
+    // tables. Nodes are drawn at random, `n_moves` of them. A cut is made only where no other place has the two parts
+    // in that position, a join only where the joined fragment is not in use, so that each undoes the other and both
+    // are drawn equally often; the ratio of the joint probabilities then decides (Metropolis).
+    SweepCounts type_sweep(uint64_t iteration, int64_t n_moves, double temperature) {
+        SweepCounts counts;
+        Scratch scratch;
+        Stream own = stream(iteration, Purpose::kType);
+        std::vector<std::vector<int32_t>> places(store.fragments.size());   // per fragment: the sites below which it is
+        for (size_t node = 0; node < dish.size(); ++node) {
+            if (dish[node] >= 0) places[dish[node]].push_back(static_cast<int32_t>(node));
+        }
+        for (int64_t move = 0; move < n_moves; ++move) {
+            const int32_t node = static_cast<int32_t>(own.below(label.size()));
+            if (parent[node] < 0) continue;
+            ++counts.n_proposed;
+            const bool accepted = resample_type(node, places, scratch, temperature, own);
+            counts.n_accepted += accepted;
+            counts.n_changed += accepted;
+        }
+        return counts;
+    }
+
     // ---- parameters -------------------------------------------------------------------------------------------
 
     // Numbers over the dishes of all tables, and of table sizes by label.
@@ -223,8 +251,8 @@ private:
     struct Seat {
         int32_t node;
         int32_t fragment;
-        int32_t size;    // of the table before
-        int32_t table;   // which one, if it is followed; or -1
+        int32_t size;         // of the table before
+        int32_t table = -1;   // which one, if it is followed
     };
 
     struct Proposal {
@@ -701,6 +729,134 @@ private:
         if (upper.number >= 0) store.release(upper.number);
         if (lower.number >= 0) store.release(lower.number);
         return now_site != was_site;
+    }
+
+    // ---- all instances of a fragment at once ------------------------------------------------------------------------
+
+    // The node of one instance that stands where `path` leads from its root (false: left, true: right).
+    int32_t follow(int32_t root, const std::vector<bool>& path) const {
+        for (const bool goes_right : path) root = goes_right ? right[root] : left[root];
+        return root;
+    }
+
+    // Where the joined fragment, or its upper part, is used with `path` leading to the node in question.
+    std::vector<int32_t> instances(const std::vector<int32_t>& roots, const std::vector<bool>& path, bool is_cut,
+                                   int32_t lower) const {
+        std::vector<int32_t> result;
+        for (const int32_t root : roots) {
+            const int32_t node = follow(root, path);
+            if (is_cut ? dish[node] == lower : !is_site[node]) result.push_back(root);
+        }
+        return result;
+    }
+
+    // Unseat (or, with `seats`, take back) nothing but the fragments at these roots and, where cut, at the nodes below.
+    double unseat_instances(const std::vector<int32_t>& roots, const std::vector<bool>& path, bool is_cut,
+                            std::vector<Seat>& seats, Stream& own) {
+        double log_probability = 0.0;
+        const auto unseat = [&](int32_t node) {
+            Tables& tables = store.fragments[dish[node]].tables;
+            const int32_t size = houses[label[node]].unseat(tables, own);
+            seats.push_back({node, dish[node], size});
+            log_probability += log_predictive(label[node], &tables, log_base_of(dish[node]));
+        };
+        for (size_t item = roots.size(); item-- > 0;) {
+            if (is_cut) unseat(follow(roots[item], path));
+            unseat(roots[item]);
+        }
+        return log_probability;
+    }
+
+    double seat_instances(const std::vector<int32_t>& roots, const std::vector<bool>& path, bool is_cut, int32_t upper,
+                          int32_t lower, std::vector<Seat>& seats, Stream& own) {
+        double log_probability = 0.0;
+        const auto seat = [&](int32_t node, int32_t number, double log_base) {
+            Tables& tables = store.fragments[number].tables;
+            log_probability += log_predictive(label[node], &tables, log_base);
+            seats.push_back({node, number, houses[label[node]].seat(tables, std::exp(log_base), own)});
+            dish[node] = number;
+        };
+        const double log_upper = log_base_of(upper), log_lower = is_cut ? log_base_of(lower) : 0.0;
+        for (const int32_t root : roots) {
+            const int32_t node = follow(root, path);
+            is_site[node] = is_cut;
+            seat(root, upper, log_upper);
+            if (is_cut) {
+                seat(node, lower, log_lower);
+            } else {
+                dish[node] = -1;
+            }
+        }
+        return log_probability;
+    }
+
+    bool resample_type(int32_t node, std::vector<std::vector<int32_t>>& places, Scratch& scratch, double temperature,
+                       Stream& own) {
+        std::vector<bool> path;
+        int32_t root = node;
+        do {
+            path.push_back(right[parent[root]] == root);
+            root = parent[root];
+        } while (!is_site[root]);
+        std::reverse(path.begin(), path.end());
+        const bool was_cut = is_site[node];
+        const int32_t whole = fragment_below(root, node, false, true, scratch).number;
+        const int32_t upper = fragment_below(root, node, true, true, scratch).number;
+        const int32_t lower = fragment_below(node, node, true, true, scratch).number;
+        if (places.size() < store.fragments.size()) places.resize(store.fragments.size());
+        const std::vector<int32_t> joined_places = instances(places[whole], path, false, lower);
+        const std::vector<int32_t> cut_places = instances(places[upper], path, true, lower);
+        bool accepted = false;
+        if (upper != lower && (was_cut ? joined_places : cut_places).empty()) {
+            accepted = test_type(was_cut ? cut_places : joined_places, path, was_cut, whole, upper, lower, places,
+                                 temperature, own);
+        }
+        for (const int32_t number : {whole, upper, lower}) store.release(number);
+        return accepted;
+    }
+
+    bool test_type(const std::vector<int32_t>& roots, const std::vector<bool>& path, bool was_cut, int32_t whole,
+                   int32_t upper, int32_t lower, std::vector<std::vector<int32_t>>& places, double temperature,
+                   Stream& own) {
+        old_seats_.clear();
+        new_seats_.clear();
+        const double log_old = unseat_instances(roots, path, was_cut, old_seats_, own);
+        const double log_new = seat_instances(roots, path, !was_cut, was_cut ? whole : upper, lower, new_seats_, own);
+        const double log_ratio = (log_new - log_old) / temperature;
+        if (log_ratio >= 0.0 || own.uniform() < std::exp(log_ratio)) {
+            move_places(roots, path, was_cut, whole, upper, lower, places);
+            return true;
+        }
+        take_back_seats(new_seats_);
+        take_back_unseats(old_seats_);
+        for (const int32_t root : roots) {
+            const int32_t node = follow(root, path);
+            is_site[node] = was_cut;
+            dish[root] = was_cut ? upper : whole;
+            dish[node] = was_cut ? lower : -1;
+        }
+        return false;
+    }
+
+    // Keep `places` as it is after a change: lists stay sorted, so that they do not depend on the history.
+    static void move_places(const std::vector<int32_t>& from, std::vector<int32_t>& list, bool adds) {
+        std::vector<int32_t> sorted(from), result;
+        std::sort(sorted.begin(), sorted.end());
+        if (adds) {
+            std::merge(list.begin(), list.end(), sorted.begin(), sorted.end(), std::back_inserter(result));
+        } else {
+            std::set_difference(list.begin(), list.end(), sorted.begin(), sorted.end(), std::back_inserter(result));
+        }
+        list.swap(result);
+    }
+
+    void move_places(const std::vector<int32_t>& roots, const std::vector<bool>& path, bool was_cut, int32_t whole,
+                     int32_t upper, int32_t lower, std::vector<std::vector<int32_t>>& places) const {
+        std::vector<int32_t> nodes;
+        for (const int32_t root : roots) nodes.push_back(follow(root, path));
+        move_places(roots, places[whole], was_cut);
+        move_places(roots, places[upper], !was_cut);
+        move_places(nodes, places[lower], !was_cut);
     }
 };
 

@@ -131,9 +131,7 @@ def test_two_systems(files, tsgkit):
     assert "(paired bootstrap over 3 sentences, two-sided, 200 resamples, seed 1)" in done.stdout
     assert "\n##### test\n\n=== By label" in done.stdout
     assert done.stdout == tsgkit("eval", "--resamples=200", "--by=label", "gold", "best", "test").stdout
-    result = json.loads(
-        tsgkit("eval", "--resamples=200", "--seed=7", "--json", "gold", "best", "test").stdout
-    )
+    result = json.loads(tsgkit("eval", "--resamples=200", "--seed=7", "--json", "gold", "best", "test").stdout)
     assert [system["test"] for system in result["systems"]] == ["best", "test"]
     assert result["comparison"]["strict"]["difference"] == pytest.approx(70)
     assert result["comparison"]["evalb"]["seed"] == 7
@@ -158,9 +156,7 @@ def test_stop_on_errors(files, tsgkit):
     assert len(done.stdout.splitlines()) == 3 + 11
     assert "Summary" not in done.stdout
     assert done.stderr.endswith("tsgkit: stopped at line 12: too many errors\n")
-    assert (
-        tsgkit("eval", "--stop-on-errors", "right", "right").stdout == tsgkit("eval", "right", "right").stdout
-    )
+    assert tsgkit("eval", "--stop-on-errors", "right", "right").stdout == tsgkit("eval", "right", "right").stdout
 
 
 @pytest.mark.parametrize(

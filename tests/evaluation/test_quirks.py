@@ -212,9 +212,7 @@ def test_text_outside_a_bracket_is_an_error_of_its_sentence():
         (2, 1, 1, 1, 1, 0, 2, 2),
         (2, 0, 1, 1, 1, 0, 2, 2),
     ]
-    assert [str(problem) for problem in evaluation.problems] == [
-        "test:1:10: 'oops' is not inside a (TAG word) bracket"
-    ]
+    assert [str(problem) for problem in evaluation.problems] == ["test:1:10: 'oops' is not inside a (TAG word) bracket"]
 
 
 def test_two_words_under_a_tag_are_an_error():

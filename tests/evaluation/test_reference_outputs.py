@@ -27,9 +27,7 @@ class TestReferences:
 
     def test_same_sentences_are_in_error(self, references, name, params):
         parameters = replace(load_parameters(params), max_error=10_000)
-        evaluation = evaluate(
-            references / f"{name}.gold", references / f"{name}.test", parameters, stop_on_errors=True
-        )
+        evaluation = evaluate(references / f"{name}.gold", references / f"{name}.test", parameters, stop_on_errors=True)
         errors = (references / f"{name}.{params}.err").read_text()
         lines = [int(line) for line in re.findall(r"^(\d+) : ", errors, re.MULTILINE)]
         assert [problem.line for problem in evaluation.problems] == lines

@@ -260,3 +260,8 @@ def test_every_cut_of_a_file_is_refused(tmp_path):
         path.write_bytes(whole[:length])
         with pytest.raises(ArchiveError):
             WeightedGrammar.load(path)
+
+
+def test_names_made_from_labels_are_all_different():
+    grammar = WeightedGrammar(["A#0", "A"], ["a"], [0, 1, 1], 0, binary=[(0, 1, 2)], binary_weight=[1.0])
+    assert [grammar.name_of(symbol) for symbol in range(3)] == ["A#0", "A#1", "A#2"]

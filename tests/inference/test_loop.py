@@ -10,6 +10,7 @@ import time
 
 import numpy as np
 import pytest
+
 from tsgkit.errors import UsageError
 from tsgkit.inference.checkpoint import Checkpoint, checkpoint_path, corpus_digest
 from tsgkit.inference.loop import Run
@@ -46,9 +47,7 @@ def trained(tmp_path, name, **options):
     return (tmp_path / name).read_bytes()
 
 
-@pytest.mark.parametrize(
-    "settings", [{}, {"sampler": "local"}, {"process": "dp"}, {"init": "random", "batch": 1}]
-)
+@pytest.mark.parametrize("settings", [{}, {"sampler": "local"}, {"process": "dp"}, {"init": "random", "batch": 1}])
 def test_same_seed_same_model(tmp_path, settings):
     one = trained(tmp_path, "a", **settings)
     assert trained(tmp_path, "b", **settings) == one
@@ -59,20 +58,21 @@ def test_same_seed_same_model(tmp_path, settings):
 @pytest.mark.parametrize("settings", [{}, {"sampler": "local", "average": 2, "average_every": 3}])
 def test_a_resumed_run_ends_the_same(tmp_path, settings, monkeypatch):
     whole = trained(tmp_path, "whole", **settings)
-    stops_at = iter((4, 5, 9, 99))
-    stop = next(stops_at)
     step = Run.step
 
-    def failing_step(self, iteration):
-        if iteration == stop:
-            raise RuntimeError("cut")
-        return step(self, iteration)
+    def cut_at(fatal):
+        def failing_step(self, iteration):
+            if iteration == fatal:
+                raise RuntimeError("cut")
+            return step(self, iteration)
 
-    monkeypatch.setattr(Run, "step", failing_step)
-    for stop in (4, 5, 9):
+        return failing_step
+
+    for fatal in (4, 5, 9):
+        monkeypatch.setattr(Run, "step", cut_at(fatal))
         with pytest.raises(RuntimeError, match="cut"):
             trained(tmp_path, "cut", checkpoint_every=2, resume=True, **settings)
-    stop = 99
+    monkeypatch.setattr(Run, "step", step)
     assert trained(tmp_path, "cut", checkpoint_every=2, resume=True, **settings) == whole
 
 
@@ -130,9 +130,7 @@ def test_ctrl_c_leaves_a_usable_model(tmp_path, tsgkit):
 
 
 def test_a_folder_that_cannot_be_written_is_found_at_once(tsgkit):
-    result = tsgkit(
-        "train", "--model=tsg", "--iterations=1000000", "-o", "no/such/m.npz", "sampler:dev", code=2
-    )
+    result = tsgkit("train", "--model=tsg", "--iterations=1000000", "-o", "no/such/m.npz", "sampler:dev", code=2)
     assert "No such file or directory" in result.stderr
 
 
@@ -169,9 +167,7 @@ def test_too_little_room_is_said_before_the_first_iteration(tmp_path, monkeypatc
 def test_a_checkpoint_of_another_run_is_refused(tmp_path, change):
     trained(tmp_path, "m")
     if change == {"corpus": "other"}:
-        change = {
-            "corpus": prepare(load("sampler", "test"), binarization=Binarization(), unknown=UnknownWords())
-        }
+        change = {"corpus": prepare(load("sampler", "test"), binarization=Binarization(), unknown=UnknownWords())}
     with pytest.raises(UsageError, match="another run"):
         trained(tmp_path, "m", resume=True, **change)
 

@@ -50,9 +50,7 @@ def test_relative_frequencies():
 
 
 def test_probability_of_a_tree_is_the_product_of_its_rules():
-    parser = Parser(
-        cfg_model(prepare(TREES, binarization=Binarization(), unknown=UnknownWords("one", threshold=1)))
-    )
+    parser = Parser(cfg_model(prepare(TREES, binarization=Binarization(), unknown=UnknownWords("one", threshold=1))))
     tree = Tree.fromstring("(S (NP (DT the) (NN bird)) (VP (VBD ran)))")
     assert parser.tree_log_probability(tree) == pytest.approx(math.log(3 / 4 * 1 / 4 * 2 / 3 * 2 / 3))
     for impossible in ("(S (VP (VBD ran)))", "(S (ADJP (JJ old)))", "(S (NP (-NONE- *)))"):
@@ -91,9 +89,7 @@ def test_the_coarse_grammar_is_that_of_the_plain_labels():
         rules = getattr(expected, kind).copy()
         rules[:, :n_labels] = np.array(order)[rules[:, :n_labels]]
         theirs = dict(zip(map(tuple, rules.tolist()), getattr(expected, f"{kind}_weight"), strict=True))
-        ours = dict(
-            zip(map(tuple, getattr(coarse, kind).tolist()), getattr(coarse, f"{kind}_weight"), strict=True)
-        )
+        ours = dict(zip(map(tuple, getattr(coarse, kind).tolist()), getattr(coarse, f"{kind}_weight"), strict=True))
         assert ours == pytest.approx(theirs)
 
 

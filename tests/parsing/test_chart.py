@@ -186,9 +186,7 @@ def shares_of(reference, combine):
 def coarse_and_fine(draw):
     """Two grammars over the same words, and maps from the labels and symbols of the second to the first."""
     fine = draw(grammars())
-    coarse = draw(
-        st.one_of(st.just(fine), grammars().filter(lambda other: len(other.words) >= len(fine.words)))
-    )
+    coarse = draw(st.one_of(st.just(fine), grammars().filter(lambda other: len(other.words) >= len(fine.words))))
     symbol_map = None
     if coarse is fine and draw(st.booleans()):
         label_map = list(range(len(fine.labels)))
@@ -210,7 +208,7 @@ def coarse_and_fine(draw):
 def test_pruning(data):
     coarse, fine, label_map, symbol_map = data.draw(coarse_and_fine())
     sentence = data.draw(sentences(fine))
-    threshold = data.draw(st.sampled_from([0.0, 1e-4, 0.03, 0.2]))
+    threshold = data.draw(st.sampled_from([0.0, 1e-4, 0.03, 0.2, 0.6]))
     coarse_chart = filled(coarse, sentence, viterbi=data.draw(st.booleans()))
     assume(coarse_chart.log_total > -inf)
     with pytest.raises(ValueError, match="outside"):
@@ -251,6 +249,25 @@ def test_pruning(data):
                 assert found.keys() <= expected.keys()
                 for rule, value in expected.items():
                     assert isclose(found.get(rule, 0.0), value, rel_tol=1e-8, abs_tol=1e-11)
+
+
+def test_the_share_of_a_label():
+    """Three symbols of one label with a third each: together certain, by max-marginals as good as the best."""
+    grammar = WeightedGrammar(
+        ["S", "A"], ["a"], [0, 1, 1, 1], 0, unary=[(0, 1), (0, 2), (0, 3)], unary_weight=[0.3, 0.3, 0.2],
+        lexical=[(1, 0), (2, 0), (3, 0)], lexical_weight=[1.0] * 3,
+    )  # fmt: skip
+    chart = filled(grammar, [0])
+    chart.fill_outside()
+    assert chart.make_mask(0.9).labels_at(0, 1) == [0, 1]
+    # By symbols none of the three is left.
+    projection = Projection(chart.grammar, chart.grammar, [0, 1], range(4))
+    masked = filled(grammar, [0], chart.grammar, mask=chart.make_mask(0.9), projection=projection)
+    assert masked.log_total == -inf
+    chart.fill(*lexical_entries(grammar, chart.grammar, [0]), viterbi=True)
+    chart.fill_outside()
+    masked = filled(grammar, [0], chart.grammar, mask=chart.make_mask(0.9), projection=projection)
+    assert masked.inside_values(0, 1).keys() == {0, 1, 2}
 
 
 @pytest.mark.parametrize("kept", [0.5, 0.99])
@@ -392,11 +409,7 @@ def test_a_single_split_point_anywhere(n_before, n_left):
     assert isclose(chart.outside_values(*root)[0], 0.0, abs_tol=1e-9)
     share = chart.inside_values(n_before, n_words)[1] + chart.outside_values(n_before, n_words)[1]
     assert isclose(share, chart.log_total)
-    found = {
-        (start, split, end)
-        for start, split, end, label, *_ in forest_of(chart, 0.1).rules.tolist()
-        if label <= 1
-    }
+    found = {(start, split, end) for start, split, end, label, *_ in forest_of(chart, 0.1).rules.tolist() if label <= 1}
     assert found == {(0, n_before, n_words), (n_before, n_before + n_left, n_words)}
 
 
@@ -413,9 +426,7 @@ def test_a_long_right_linear_sentence():
         lexical_weight=lexical_weight + [0.125] * n_symbols,
     )  # fmt: skip
     sentence = [word % n_symbols for word in range(n_words - 1)] + [0]
-    expected = (
-        (n_words - 1) * log(0.5) + sum(log(lexical_weight[word]) for word in sentence[:-1]) + log(0.125)
-    )
+    expected = (n_words - 1) * log(0.5) + sum(log(lexical_weight[word]) for word in sentence[:-1]) + log(0.125)
     for viterbi in (False, True):
         assert isclose(filled(grammar, sentence, viterbi=viterbi).log_total, expected)
     rows, log_weight = best_derivation(filled(grammar, sentence, viterbi=True))

@@ -50,9 +50,7 @@ def test_best_derivation(data):
         rows, log_weight = best_part(chart, symbol, start, end)
         assert rows[0, :3].tolist() == [symbol, start, end]
         assert isclose(log_weight, log(value), abs_tol=1e-9)
-        assert isclose(
-            sum(log(reference.step_weight(*step)) for step in steps(rows)), log(value), abs_tol=1e-9
-        )
+        assert isclose(sum(log(reference.step_weight(*step)) for step in steps(rows)), log(value), abs_tol=1e-9)
 
 
 @many
@@ -189,9 +187,7 @@ def test_the_seed_decides():
 
 # ---- errors ----------------------------------------------------------------------------------------------
 
-ONE_WORD = WeightedGrammar(
-    ["S", "X"], ["a", "b"], [0, 1], 0, lexical=[(0, 0), (1, 1)], lexical_weight=[0.5, 0.5]
-)
+ONE_WORD = WeightedGrammar(["S", "X"], ["a", "b"], [0, 1], 0, lexical=[(0, 0), (1, 1)], lexical_weight=[0.5, 0.5])
 
 
 def test_a_chart_without_derivation():

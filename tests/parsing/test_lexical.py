@@ -33,10 +33,7 @@ def found(words, tags=None, mode="none"):
     assert (starts.dtype, ranks.dtype, weights.dtype) == (np.int64, np.int32, np.float64)
     symbols = INDEX.symbol_of_rank[ranks].tolist()
     assert len(set(zip(np.repeat(range(len(words)), np.diff(starts)), symbols, strict=True))) == len(symbols)
-    return [
-        dict(zip(symbols[start:end], weights[start:end].tolist(), strict=True))
-        for start, end in pairwise(starts)
-    ]
+    return [dict(zip(symbols[start:end], weights[start:end].tolist(), strict=True)) for start, end in pairwise(starts)]
 
 
 def test_known_words():

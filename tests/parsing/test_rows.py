@@ -31,9 +31,7 @@ def test_rows_are_the_brackets(tree):
     labels = list(numbers)
     rows = rows_of_tree(binary, numbers).tolist()
     assert brackets_of(binary) == [(labels[label], start, end) for label, start, end, _ in rows]
-    assert [kind for *_, kind in rows] == [
-        0 if isinstance(node[0], str) else len(node) for node in preorder(binary)
-    ]
+    assert [kind for *_, kind in rows] == [0 if isinstance(node[0], str) else len(node) for node in preorder(binary)]
 
 
 def test_what_has_no_rows():

@@ -99,9 +99,7 @@ class Reference:
                 for (parent, left, right), weight in self.binary.items():
                     if left == symbol:
                         ways += [
-                            weight
-                            * values.get((parent, start, far), 0.0)
-                            * inside.get((right, end, far), 0.0)
+                            weight * values.get((parent, start, far), 0.0) * inside.get((right, end, far), 0.0)
                             for far in range(end + 1, self.n_words + 1)
                         ]
                     if right == symbol:
@@ -167,9 +165,7 @@ class Reference:
                     base[symbol].append((self.lexicon[start][symbol], ((symbol, start, end, LEXICAL),)))
                 for (parent, left, right), weight in self.binary.items():
                     for split in range(start + 1, end) if parent == symbol else ():
-                        pairs = product(
-                            found.get((left, start, split), []), found.get((right, split, end), [])
-                        )
+                        pairs = product(found.get((left, start, split), []), found.get((right, split, end), []))
                         base[symbol] += [
                             (weight * one * other, ((symbol, start, end, BINARY), *left_rows, *right_rows))
                             for (one, left_rows), (other, right_rows) in pairs
@@ -180,8 +176,7 @@ class Reference:
             while lists != before:
                 before = lists
                 lists = {
-                    symbol: heaviest(base[symbol] + self.moved(symbol, start, end, before), limit)
-                    for symbol in symbols
+                    symbol: heaviest(base[symbol] + self.moved(symbol, start, end, before), limit) for symbol in symbols
                 }
             for symbol in symbols:
                 found[symbol, start, end] = lists[symbol]

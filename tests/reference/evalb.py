@@ -48,9 +48,7 @@ def read(line: bytes, parameters: Parameters) -> Sentence:
     return sentence
 
 
-def read_word(
-    sentence: Sentence, tag: str, word: bytes, open_brackets: list[int], parameters: Parameters
-) -> None:
+def read_word(sentence: Sentence, tag: str, word: bytes, open_brackets: list[int], parameters: Parameters) -> None:
     if tag not in parameters.delete_labels_for_length:
         sentence.length += 1
     if tag in parameters.quote_labels and word in QUOTES:

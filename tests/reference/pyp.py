@@ -6,7 +6,7 @@ customers have the same sizes, and `seatings` says how many.
 
 from collections import Counter
 from itertools import groupby
-from math import erfc, factorial, log, prod, sqrt
+from math import erfc, factorial, prod, sqrt
 
 
 def rising(start, step, n_factors):
@@ -116,7 +116,3 @@ def deviate(values, expected, n_batches=50):
     mean = sum(means) / n_batches
     variance = sum((value - mean) ** 2 for value in means) / (n_batches - 1)
     return (mean - expected) / sqrt(variance / n_batches)
-
-
-def log_or_zero(value):
-    return log(value) if value > 0 else float("-inf")

@@ -25,9 +25,7 @@ class Reference:
         self.rule = trees.rule.tolist()
         self.roots = trees.tree_start[:-1].tolist()
         self.rule_label = trees.rule_label.tolist()
-        self.rule_children = list(
-            zip(trees.rule_left_label.tolist(), trees.rule_right_label.tolist(), strict=True)
-        )
+        self.rule_children = list(zip(trees.rule_left_label.tolist(), trees.rule_right_label.tolist(), strict=True))
         self.rule_probability = trees.rule_probability.tolist()
         self.discount, self.strength, self.stop = discount, strength, stop
 
@@ -35,9 +33,7 @@ class Reference:
 
     def fragment(self, node, sites):
         """What the sites cut out below a node."""
-        parts = [
-            None if child < 0 or sites[child] else self.fragment(child, sites) for child in self.children[node]
-        ]
+        parts = [None if child < 0 or sites[child] else self.fragment(child, sites) for child in self.children[node]]
         return (self.rule[node], *parts)
 
     def fragments(self, sites):
@@ -113,3 +109,83 @@ class Reference:
             )
         total = sum(weights.values())
         return {sites: weight / total for sites, weight in weights.items()}
+
+
+class DirichletSampler:
+    """Blocked Metropolis-Hastings over all derivations of a tree, for discounts of 0, where seats do not matter.
+
+    It can be broken on purpose.
+
+    Parameters
+    ----------
+    reference : Reference
+    generator : random.Random
+    mutation : {None, "flipped ratio", "forgotten unseat", "blind to itself"}
+        Take the acceptance ratio upside down; make and test the proposal with the old derivation still seated; accept
+        as if a tree's fragments did not see each other.
+    """
+
+    def __init__(self, reference, generator, mutation=None):
+        self.reference, self.generator, self.mutation = reference, generator, mutation
+        ends = [*reference.roots[1:], len(reference.rule)]
+        self.choices = []  # per tree: all derivations, each as flags and fragments
+        for start, end in zip(reference.roots, ends, strict=True):
+            derivations = []
+            for flags in reference.all_sites(range(start, end)):
+                sites = (0,) * start + flags
+                fragments = reference.fragments(sites + (0,) * (len(reference.rule) - end))
+                derivations.append((flags, list(fragments.values())))
+            self.choices.append(derivations)
+        self.weight = {
+            fragment: reference.strength[reference.label(fragment)] * reference.base(fragment)
+            for derivations in self.choices
+            for _, fragments in derivations
+            for fragment in fragments
+        }
+        self.n_orders, self.n_customers = Counter(), Counter()
+        self.state = [derivations[-1] for derivations in self.choices]
+        for _, fragments in self.state:
+            self.count(fragments, +1)
+
+    def sites(self):
+        return sum((flags for flags, _ in self.state), ())
+
+    def count(self, fragments, by):
+        for fragment in fragments:
+            self.n_orders[fragment] += by
+            self.n_customers[self.reference.label(fragment)] += by
+
+    def predictive(self, fragment):
+        label = self.reference.label(fragment)
+        strength = self.reference.strength[label]
+        return (self.n_orders[fragment] + self.weight[fragment]) / (strength + self.n_customers[label])
+
+    def frozen(self, fragments):
+        return prod(map(self.predictive, fragments))
+
+    def true(self, fragments):
+        """The same, but each fragment finds those before it."""
+        if self.mutation == "blind to itself":
+            return self.frozen(fragments)
+        probability = 1.0
+        for fragment in fragments:
+            probability *= self.predictive(fragment)
+            self.count([fragment], +1)
+        self.count(fragments, -1)
+        return probability
+
+    def sweep(self):
+        for tree, derivations in enumerate(self.choices):
+            old = self.state[tree]
+            forgets = self.mutation == "forgotten unseat"
+            if not forgets:
+                self.count(old[1], -1)
+            weights = [self.frozen(fragments) for _, fragments in derivations]
+            [new] = self.generator.choices(derivations, weights)
+            ratio = self.true(new[1]) / self.frozen(new[1]) * self.frozen(old[1]) / self.true(old[1])
+            if self.mutation == "flipped ratio":
+                ratio = 1 / ratio
+            if forgets:
+                self.count(old[1], -1)
+            self.state[tree] = new if self.generator.random() < ratio else old
+            self.count(self.state[tree][1], +1)

@@ -118,9 +118,7 @@ def test_normal_form():
     assert read(decomposed, nfc=True)[0][0] == "caf\u00e9"
 
 
-@pytest.mark.parametrize(
-    "tree", [Tree("S", []), Tree("N", ["New York"]), Tree("A B", ["x"]), Tree("N", [""])]
-)
+@pytest.mark.parametrize("tree", [Tree("S", []), Tree("N", ["New York"]), Tree("A B", ["x"]), Tree("N", [""])])
 def test_what_cannot_be_written_is_an_error(tree):
     with pytest.raises(TreebankError):
         format_tree(tree)

@@ -45,10 +45,7 @@ def test_function_tags(label, stripped):
 
 
 def test_tags_of_words_are_never_cut():
-    assert (
-        format_tree(strip_functions(tree("(NP-SBJ (-LRB- -LRB-) (V-PAST x))")))
-        == "(NP (-LRB- -LRB-) (V-PAST x))"
-    )
+    assert format_tree(strip_functions(tree("(NP-SBJ (-LRB- -LRB-) (V-PAST x))"))) == "(NP (-LRB- -LRB-) (V-PAST x))"
 
 
 def test_empty_nodes_and_what_they_leave_empty():
@@ -76,9 +73,7 @@ def test_unary_chains_come_back(any_tree):
     assert same_tree(expand_unaries(collapse_unaries(any_tree)), any_tree)
 
 
-@pytest.mark.parametrize(
-    "text", ["(S (V go))", "(TOP (S (V go)))", "(ROOT (S (V go)))", "(TOP (ROOT (S (V go))))"]
-)
+@pytest.mark.parametrize("text", ["(S (V go))", "(TOP (S (V go)))", "(ROOT (S (V go)))", "(TOP (ROOT (S (V go))))"])
 def test_root_is_added_once(text):
     rooted = add_root(tree(text))
     assert format_tree(rooted) == "(TOP (S (V go)))"

@@ -41,9 +41,7 @@ def read(text, **options):
 
 def test_version_3():
     (tree,) = read(VERSION_3)
-    assert (
-        format_tree(tree) == "(VROOT (S (VMFIN Mögen) (NP-SB (NN Puristen)) (VP-OC (VVINF ringen))) ($. .))"
-    )
+    assert format_tree(tree) == "(VROOT (S (VMFIN Mögen) (NP-SB (NN Puristen)) (VP-OC (VVINF ringen))) ($. .))"
 
 
 def test_version_4_has_lemmas():
@@ -53,9 +51,7 @@ def test_version_4_has_lemmas():
 
 
 def test_discontinuous_trees_are_named():
-    with pytest.raises(
-        TreebankError, match=r"t.export:1:1: sentence 7: discontinuous tree: phrase #500 \(VP-OC\)"
-    ):
+    with pytest.raises(TreebankError, match=r"t.export:1:1: sentence 7: discontinuous tree: phrase #500 \(VP-OC\)"):
         read(DISCONTINUOUS)
     skipped = []
     assert len(read(DISCONTINUOUS + VERSION_3.split("\n", 4)[4], skipped=skipped)) == 1

@@ -28,10 +28,7 @@ from tsgkit.treebank.planted import (
 from tsgkit.treebank.trees import is_preterminal, preorder, same_tree, words
 
 PHRASES = "TOP S NP NX VP PP SBAR ADJP ADVP PRN PRT WHNP CONJP FRAG"
-TAGS = (
-    "NN NNS NNP JJ JJS RB RBR RP VB VBZ VBP VBD VBN VBG MD DT PRP PRP$ IN TO CC CD EX WDT"
-    " , . : `` '' -LRB- -RRB-"
-)
+TAGS = "NN NNS NNP JJ JJS RB RBR RP VB VBZ VBP VBD VBN VBG MD DT PRP PRP$ IN TO CC CD EX WDT , . : `` '' -LRB- -RRB-"
 PLURAL_PRONOUNS = {"they", "I", "you"}
 
 

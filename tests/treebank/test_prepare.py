@@ -58,9 +58,7 @@ def test_prepared_corpus_keeps_the_words(tmp_path):
     steps = preparation_of(again)
     assert steps.to_dict() == preparation_of(corpus).to_dict()
     cleaned = [Cleaning().apply(tree) for tree in trees]
-    for clean, with_forms, with_classes in zip(
-        cleaned, again.trees(), again.trees(original_words=False), strict=True
-    ):
+    for clean, with_forms, with_classes in zip(cleaned, again.trees(), again.trees(original_words=False), strict=True):
         assert same_tree(steps.decode(with_forms), clean)
         assert steps.vocabulary_words(words(clean)) == words(with_classes)
         assert same_tree(steps.decode(with_classes, words(clean)), clean)
@@ -81,8 +79,7 @@ TEXT = "( (S (NP-SBJ-1 (DT The) (JJ old) (NN cat)) (VP (VBD ran) (NP (-NONE- *-1
 
 def test_defaults_clean(tsgkit):
     assert (
-        tsgkit("prepare", "-", text=TEXT).stdout
-        == "(TOP (S (NP (DT The) (JJ old) (NN cat)) (VP (VBD ran)) (. .)))\n"
+        tsgkit("prepare", "-", text=TEXT).stdout == "(TOP (S (NP (DT The) (JJ old) (NN cat)) (VP (VBD ran)) (. .)))\n"
     )
 
 
@@ -221,9 +218,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
     peaks = []
     for repeats in (5_000, 40_000):
         (tmp_path / "in.mrg").write_text(TEXT * repeats)
-        done = subprocess.run(
-            [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
-        )
+        done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
         peaks.append(int(done.stdout))
     assert peaks[1] < peaks[0] + 8000  # kilobytes; the trees themselves would be a hundred thousand
 

@@ -289,9 +289,7 @@ def test_final_punctuation_is_at_the_top(trees):
 
 
 def test_all_kinds_of_empty_elements_occur(trees):
-    kinds = Counter(
-        re.sub(r"-\d+$", "-", word) for tree in trees for word, tag in tree.pos() if tag == "-NONE-"
-    )
+    kinds = Counter(re.sub(r"-\d+$", "-", word) for tree in trees for word, tag in tree.pos() if tag == "-NONE-")
     for kind in ("*", "*-", "*T*-", "0", "*U*", "*?*", "*ICH*-", "*EXP*-"):
         assert kinds[kind] > 1, kind
 

@@ -72,7 +72,7 @@ SLICES = {
     ],
     "unknown": [
         replace(setting, unknown=model, threshold=threshold)
-        for setting in (PLAIN, DEFAULT)
+        for setting in (PLAIN, replace(PLAIN, horizontal=1), DEFAULT)
         for model in MODELS
         for threshold in (1, 5)
     ],

@@ -58,9 +58,7 @@ from tsgkit.treebank.planted import generate
 N_GENERATED = (10000, 500)
 GENERATED_VOCABULARY = 2000
 PLAIN, DEFAULT = (0, 1), (1, 2)
-SETTINGS = [
-    (*markovisation, objective) for markovisation in (PLAIN, DEFAULT) for objective in ("mpd", "max-rule")
-]
+SETTINGS = [(*markovisation, objective) for markovisation in (PLAIN, DEFAULT) for objective in ("mpd", "max-rule")]
 NLTK_LENGTHS = range(5, 11)
 # Ours is so much faster that a run of all the sentences for NLTK must be repeated to be seen on the clock.
 NLTK_REPEAT = 50
@@ -389,8 +387,7 @@ def nltk_report(treebank: Treebank, n_sentences: int) -> Iterator[str]:
     ]
     their_seconds = time.process_time() - start
     n_equal = sum(
-        tree is not None
-        and np.isclose(tree.logprob() * np.log(2), parser.analyse(words).log_probabilities[0])
+        tree is not None and np.isclose(tree.logprob() * np.log(2), parser.analyse(words).log_probabilities[0])
         for tree, words in zip(trees, sentences, strict=True)
     )
     mean = own_seconds / len(sentences), their_seconds / len(sentences)
@@ -414,9 +411,7 @@ def nltk_grammar(grammar: WeightedGrammar) -> PCFG:
     ]
     productions += [
         ProbabilisticProduction(symbols[parent], [grammar.words[word]], prob=weight)
-        for (parent, word), weight in zip(
-            grammar.lexical.tolist(), grammar.lexical_weight.tolist(), strict=True
-        )
+        for (parent, word), weight in zip(grammar.lexical.tolist(), grammar.lexical_weight.tolist(), strict=True)
     ]
     return PCFG(symbols[grammar.root], productions)
 
@@ -437,10 +432,7 @@ def growth_report(treebank: Treebank, lengths: Sequence[int], n_runs: int) -> It
         seconds = timed(parser, sentences, n_runs).seconds
         means[name] = seconds.reshape(len(lengths), -1).mean(axis=1)
         exponents[name] = exponent(lengths, means[name])
-    rows = [
-        (str(length), *(f"{values[row]:.5f}" for values in means.values()))
-        for row, length in enumerate(lengths)
-    ]
+    rows = [(str(length), *(f"{values[row]:.5f}" for values in means.values())) for row, length in enumerate(lengths)]
     rows.append(("exponent", *(f"{value:.2f}" for value in exponents.values())))
     yield columns(("words", *means), rows).rstrip()
 

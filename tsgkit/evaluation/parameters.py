@@ -74,9 +74,7 @@ def load_parameters(name: str | os.PathLike[str]) -> Parameters:
         with open_binary(path) as file:
             content = file.read()
     except FileNotFoundError:
-        raise ParameterError(
-            f"{path}: no such parameter file; give a file, or one of {', '.join(BUNDLED)}"
-        ) from None
+        raise ParameterError(f"{path}: no such parameter file; give a file, or one of {', '.join(BUNDLED)}") from None
     except DAMAGED_ARCHIVE as error:
         raise ParameterError(f"{path}: the compressed file is damaged ({error})") from None
     try:

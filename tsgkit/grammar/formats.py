@@ -38,9 +38,7 @@ NODE_MARK = "+"
 YIELD_FUNCTIONS = {1: "0", 2: "01"}
 
 
-def write_bitpar(
-    grammar: WeightedGrammar, rules_path: PathLike, lexicon_path: PathLike, *, scale: float = 1.0
-) -> None:
+def write_bitpar(grammar: WeightedGrammar, rules_path: PathLike, lexicon_path: PathLike, *, scale: float = 1.0) -> None:
     r"""Write a grammar as a grammar file and a lexicon file of bitpar.
 
     Parameters
@@ -77,8 +75,7 @@ def write_bitpar(
     """
     names = written_names(grammar)
     lines = (
-        "\t".join((weight, parent, *children))
-        for parent, children, weight in ordered_rules(grammar, names, scale)
+        "\t".join((weight, parent, *children)) for parent, children, weight in ordered_rules(grammar, names, scale)
     )
     write_files(lines, rules_path, lexicon_lines(grammar, names, scale), lexicon_path)
 
@@ -268,9 +265,7 @@ def written_names(grammar: WeightedGrammar) -> list[str]:
     names = [grammar.name_of(symbol) for symbol in range(grammar.n_symbols)]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise GrammarError(
-            f"two symbols are called {twice!r}: files cannot tell them apart; give the grammar names"
-        )
+        raise GrammarError(f"two symbols are called {twice!r}: files cannot tell them apart; give the grammar names")
     written = []
     for name, label in zip(names, grammar.label.tolist(), strict=True):
         text = escape(name)
@@ -297,9 +292,7 @@ def ordered_rules(
     root = names[grammar.root]
     rules.sort(key=lambda rule: (rule[0] != root, rule[0], -len(rule[1]), rule[1], rule[2]))
     if not rules or rules[0][0] != root:
-        raise GrammarError(
-            f"the root {root!r} has no binary or unary rule: files start with the rules of the root"
-        )
+        raise GrammarError(f"the root {root!r} has no binary or unary rule: files start with the rules of the root")
     return rules
 
 
@@ -307,9 +300,7 @@ def lexicon_lines(grammar: WeightedGrammar, names: list[str], scale: float = 1.0
     """``word TAB tag BLANK weight TAB tag BLANK weight ...``, the same in both formats."""
     entries: dict[str, list[tuple[str, str]]] = {}
     for (tag, word), weight in rules_of(grammar, "lexical"):
-        entries.setdefault(escape(grammar.words[word], NOT_IN_WORDS), []).append(
-            (names[tag], repr(weight * scale))
-        )
+        entries.setdefault(escape(grammar.words[word], NOT_IN_WORDS), []).append((names[tag], repr(weight * scale)))
     for written in sorted(entries):
         yield "\t".join([written, *(" ".join(pair) for pair in sorted(entries[written]))])
 
@@ -319,9 +310,7 @@ def rules_of(grammar: WeightedGrammar, kind: str) -> Iterator[tuple[list[int], f
     return zip(getattr(grammar, kind).tolist(), getattr(grammar, f"{kind}_weight").tolist(), strict=True)
 
 
-def write_files(
-    rules: Iterator[str], rules_path: PathLike, lexicon: Iterator[str], lexicon_path: PathLike
-) -> None:
+def write_files(rules: Iterator[str], rules_path: PathLike, lexicon: Iterator[str], lexicon_path: PathLike) -> None:
     """Write both files or, after an error in the grammar, none; the rules get their place first."""
     with open_output(lexicon_path) as lexicon_file, open_output(rules_path) as rules_file:
         rules_file.writelines(f"{line}\n" for line in rules)

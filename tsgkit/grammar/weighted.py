@@ -136,9 +136,7 @@ class WeightedGrammar:
                 continue
             if not np.isfinite(weights).all() or (weights <= 0).any():
                 return f"a {kind} rule has a weight that is not a positive number"
-            limits = [n_symbols] * (rules.shape[1] - 1) + [
-                len(self.words) if kind == "lexical" else n_symbols
-            ]
+            limits = [n_symbols] * (rules.shape[1] - 1) + [len(self.words) if kind == "lexical" else n_symbols]
             if (rules < 0).any() or (rules >= limits).any():
                 return f"a {kind} rule names a symbol or word that is not there"
         if len(self.bridge) and (self.label[self.bridge[:, 0]] != self.label[self.bridge[:, 1]]).any():
@@ -165,11 +163,16 @@ class WeightedGrammar:
     @cached_property
     def default_names(self) -> list[str]:
         counts = np.bincount(self.label, minlength=len(self.labels))
-        seen = np.zeros(len(self.labels), dtype=int)
+        taken = set(self.labels)
+        next_number = [0] * len(self.labels)
         names = []
         for label in self.label.tolist():
-            names.append(self.labels[label] if counts[label] == 1 else f"{self.labels[label]}#{seen[label]}")
-            seen[label] += 1
+            name = self.labels[label]
+            while counts[label] > 1 and name in taken:
+                name = f"{self.labels[label]}#{next_number[label]}"
+                next_number[label] += 1
+            taken.add(name)
+            names.append(name)
         return names
 
     def validate(self) -> GrammarReport:
@@ -235,14 +238,10 @@ class WeightedGrammar:
         return header, arrays
 
     @classmethod
-    def from_parts(
-        cls, header: dict, arrays: dict[str, np.ndarray], path: str | os.PathLike[str]
-    ) -> "WeightedGrammar":
+    def from_parts(cls, header: dict, arrays: dict[str, np.ndarray], path: str | os.PathLike[str]) -> "WeightedGrammar":
         """The inverse of `to_parts`; everything is checked."""
         for table in ("labels", "words"):
-            is_table = isinstance(header.get(table), list) and all(
-                isinstance(name, str) for name in header[table]
-            )
+            is_table = isinstance(header.get(table), list) and all(isinstance(name, str) for name in header[table])
             require(is_table, path, f"{table} is not a list of names")
         names = header.get("names")
         is_names = names is None or (isinstance(names, list) and all(isinstance(name, str) for name in names))
@@ -251,9 +250,7 @@ class WeightedGrammar:
         taken = {"label": take_array(arrays, "label", "int32", (None,), path)}
         for kind, n_columns in RULE_KINDS.items():
             taken[kind] = take_array(arrays, kind, "int32", (None, n_columns), path)
-            taken[f"{kind}_weight"] = take_array(
-                arrays, f"{kind}_weight", "float64", (len(taken[kind]),), path
-            )
+            taken[f"{kind}_weight"] = take_array(arrays, f"{kind}_weight", "float64", (len(taken[kind]),), path)
         try:
             return cls(header["labels"], header["words"], root=header["root"], names=names, **taken)
         except GrammarError as error:

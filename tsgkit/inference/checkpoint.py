@@ -51,7 +51,7 @@ class Checkpoint:
     def load(cls, path: Path, identity: dict[str, Any]) -> "Checkpoint":
         """Read a checkpoint of the run with this identity."""
         header, arrays = read_archive(path, KIND, VERSION)
-        iteration = header.get("iteration")
+        iteration: int = header.get("iteration", -1)
         require(isinstance(iteration, int) and iteration >= 0, path, "the number of iterations is missing")
         # Through JSON both ways, so that tuples and lists compare equal.
         if header.get("identity") != json.loads(json.dumps(identity)):

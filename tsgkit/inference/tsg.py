@@ -36,6 +36,9 @@ class TsgSettings:
         Every node a substitution site, none, or each by the toss of a coin.
     batch : int
         Trees whose proposals are made together, against the counts without them; the result depends on it.
+    type_moves : int
+        After every sweep, so many proposals to cut or join a fragment in all its places at once (new dishes for
+        whole tables); 0 for none.
     average : int
         The grammar is the mean over so many samples, the last of those taken every `average_every` iterations.
     average_every : int
@@ -51,6 +54,7 @@ class TsgSettings:
     process: str = "pyp"
     init: str = "minimal"
     batch: int = 8
+    type_moves: int = 0
     average: int = 1
     average_every: int = 10
     anneal_from: float = 1.0
@@ -65,9 +69,7 @@ class TsgSettings:
             if getattr(self, name) < 1:
                 raise UsageError(f"{name} {getattr(self, name)}: must be at least 1")
         if self.anneal_from < 1 or self.anneal_iterations < 0:
-            raise UsageError(
-                "annealing starts from a temperature of at least 1 and takes 0 or more iterations"
-            )
+            raise UsageError("annealing starts from a temperature of at least 1 and takes 0 or more iterations")
 
     def temperature(self, iteration: int) -> float:
         """The temperature in an iteration, counted from 1."""
@@ -130,6 +132,7 @@ class TsgTraining:
         else:
             counts = self.sampler.local_sweep(iteration, temperature)
         n_proposed, n_accepted, n_changed = counts
+        _, n_types_changed, _ = self.sampler.type_sweep(iteration, self.settings.type_moves, temperature)
         log_joint = self.sampler.resample_parameters(iteration, dirichlet=self.settings.process == "dp")
         first_averaged = self.iterations - self.settings.average_every * (self.settings.average - 1)
         if iteration >= first_averaged and (self.iterations - iteration) % self.settings.average_every == 0:
@@ -139,6 +142,7 @@ class TsgTraining:
             "log_joint": log_joint,
             "acceptance": n_accepted / n_proposed,
             "changed": float(n_changed),
+            "types_changed": float(n_types_changed),
             "fragments": float(self.sampler.n_fragments()[1]),
             "sites": float(n_sites),
             "mean_size": self.corpus.n_nodes / n_sites,
@@ -212,10 +216,4 @@ class TsgTraining:
         info = {"settings": asdict(self.settings), "seed": self.seed, "samples": average.n_samples}
         info |= {"trees": self.corpus.n_trees, "tokens": self.corpus.n_tokens}
         state = {name: value for name, value in self.state().items() if not name.startswith("average_")}
-        return Model("tsg", preparation_of(self.corpus), levels, info, state | corpus_arrays(self.corpus))
-
-
-def corpus_arrays(corpus: FlatCorpus) -> dict[str, np.ndarray]:
-    """The training trees, for showing where a fragment was seen."""
-    names = ("label", "word", "form", "child_start", "child", "tree_start")
-    return {f"corpus_{name}": getattr(corpus, name) for name in names}
+        return Model("tsg", preparation_of(self.corpus), levels, info, state, self.corpus)

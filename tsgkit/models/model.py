@@ -15,7 +15,7 @@ from tsgkit import __version__
 from tsgkit.archive import ArchiveError, read_archive, require, take_array, write_archive
 from tsgkit.errors import TsgkitError
 from tsgkit.grammar import WeightedGrammar
-from tsgkit.treebank import Preparation
+from tsgkit.treebank import FlatCorpus, Preparation
 from tsgkit.treebank.binarize import undo_label
 
 KIND = "model"
@@ -58,6 +58,8 @@ class Model:
         Settings, seed and figures of the training, as plain JSON values.
     state : dict of ndarray
         What training needs to go on; empty where there is nothing to go on with.
+    corpus : FlatCorpus, optional
+        The training trees, where the model keeps them to show what it found where.
     """
 
     kind: str
@@ -65,6 +67,7 @@ class Model:
     levels: list[Level]
     info: dict[str, Any] = field(default_factory=dict)
     state: dict[str, np.ndarray] = field(default_factory=dict)
+    corpus: FlatCorpus | None = None
 
     @property
     def grammar(self) -> WeightedGrammar:
@@ -87,6 +90,10 @@ class Model:
             for name in ("label_map", "symbol_map"):
                 if getattr(level, name) is not None:
                     arrays[f"level{number}.{name}"] = np.asarray(getattr(level, name), dtype=np.int32)
+        if self.corpus is not None:
+            header["corpus"], corpus_arrays = self.corpus.to_parts()
+            del header["corpus"]["settings"]  # the preparation, which is in the header already
+            arrays.update({f"corpus.{name}": array for name, array in corpus_arrays.items()})
         write_archive(path, KIND, VERSION, header, arrays)
 
     @classmethod
@@ -110,11 +117,25 @@ class Model:
             preparation.vocabulary_words(["word"])
         except (KeyError, TypeError, ValueError, AttributeError, TsgkitError) as error:
             raise ArchiveError(f"{os.fspath(path)}: damaged: the preparation is not one ({error})") from None
-        return cls(header["model"], preparation, levels, header["info"], parts_of(arrays, "state."))
+        corpus = read_corpus(header.get("corpus"), parts_of(arrays, "corpus."), preparation, path)
+        return cls(header["model"], preparation, levels, header["info"], parts_of(arrays, "state."), corpus)
 
 
 def parts_of(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def read_corpus(
+    tables: object, arrays: dict[str, np.ndarray], preparation: Preparation, path: str | os.PathLike[str]
+) -> FlatCorpus | None:
+    """The checked training trees, if the file has them."""
+    if tables is None:
+        require(not arrays, path, "the tables of the training trees are missing")
+        return None
+    if not isinstance(tables, dict):
+        raise ArchiveError(f"{os.fspath(path)}: damaged: the training trees are not tables")
+    settings = {"preparation": preparation.to_dict()}
+    return FlatCorpus.from_parts({**tables, "settings": settings}, arrays, path)
 
 
 def check_labels(grammar: WeightedGrammar, path: str | os.PathLike[str]) -> None:

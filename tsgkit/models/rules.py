@@ -133,9 +133,7 @@ class TreeArrays:
             has = child >= 0
             if ((child[has] <= nodes[has]) | (child[has] >= ends[has])).any():
                 return "a child is not in its tree below its parent"
-            if (has != (wanted[self.rule] >= 0)).any() or (
-                self.label[child[has]] != wanted[self.rule[has]]
-            ).any():
+            if (has != (wanted[self.rule] >= 0)).any() or (self.label[child[has]] != wanted[self.rule[has]]).any():
                 return "a node's children are not those of its rule"
             if (self.parent[child[has]] != nodes[has]).any():
                 return "a child's parent is another node"

@@ -11,6 +11,7 @@ going on (``1 - s``).
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -103,9 +104,7 @@ class TsgAverage:
 
     def fragments(self) -> tuple[np.ndarray, np.ndarray]:
         """All fragments as rule and parts, and how often each was ordered, summed over samples."""
-        return np.array(list(self.number_of), dtype=np.int32).reshape(-1, 3), np.array(
-            self.count, dtype=np.int64
-        )
+        return np.array(list(self.number_of), dtype=np.int32).reshape(-1, 3), np.array(self.count, dtype=np.int64)
 
     def grammar(self, labels: list[str], words: list[str], root: int) -> WeightedGrammar:
         """The transform: all of the infinite grammar."""
@@ -150,6 +149,11 @@ class TsgAverage:
                 rules.add(private[number], rule, 1.0, *children)
 
 
+def is_site(grammar: WeightedGrammar, symbols: np.ndarray) -> np.ndarray:
+    """Which symbols of a transform, or of a plain CFG, begin a fragment: the labels, which come first."""
+    return symbols < len(grammar.labels)
+
+
 class RuleCollector:
     """Rules of a transform as they come. Symbols: label c is c itself, ``c'`` follows, then private ones."""
 
@@ -182,8 +186,7 @@ class RuleCollector:
         """The symbols below a fragment's root: private where it goes on, labels at its frontier."""
         labels = (self.trees.rule_left_label[rule], self.trees.rule_right_label[rule])
         first, second = (
-            private[part] if part >= 0 else int(label)
-            for part, label in zip((left, right), labels, strict=True)
+            private[part] if part >= 0 else int(label) for part, label in zip((left, right), labels, strict=True)
         )
         return first, second
 
@@ -202,7 +205,7 @@ class RuleCollector:
         return first, second
 
     def grammar(self) -> WeightedGrammar:
-        parts = {}
+        parts: dict[str, Any] = {}
         for name, rows, n_columns in (
             ("binary", self.binary, 3),
             ("unary", self.unary, 2),
@@ -212,6 +215,4 @@ class RuleCollector:
             table = np.array(rows, dtype=np.float64).reshape(-1, n_columns + 1)
             parts[name] = table[:, :-1].astype(np.int32)
             parts[f"{name}_weight"] = np.ascontiguousarray(table[:, -1])
-        return WeightedGrammar(
-            self.labels, self.words, np.array(self.label, dtype=np.int32), self.root, **parts
-        )
+        return WeightedGrammar(self.labels, self.words, np.array(self.label, dtype=np.int32), self.root, **parts)

@@ -5,6 +5,7 @@ One engine belongs to one thread. It knows ranks, labels and weights; words and 
 
 import math
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,7 +27,7 @@ RELAXATION = 1e-3
 # Of so many derivations, those of the same tree are added up.
 MAX_DERIVATIONS_PER_TREE = 20
 # Rules with less posterior probability are not considered by the objectives that add or multiply posteriors.
-SMALLEST_POSTERIOR = 1e-9
+SMALLEST_POSTERIOR = 1e-7
 
 
 @dataclass(frozen=True)
@@ -113,6 +114,8 @@ class Engine:
         self.scorer = TreeScorer(chain.indices[-1])
         self.label = chain.grammars[-1].label
         self.root_label = int(self.label[chain.grammars[-1].root])
+        # For the sentence at work: log of true over sampled probability of a derivation, where they differ.
+        self.log_correction: Callable[[np.ndarray, np.random.Generator], float] | None = None
 
     @property
     def chart(self) -> Chart:
@@ -193,6 +196,20 @@ class Engine:
         self.chart.fill_outside()
         return forest_of(self.chart, SMALLEST_POSTERIOR)
 
+    def corrected(self, samples: list, random: np.random.Generator) -> list:
+        """Samples of the model itself: Metropolis-Hastings with the drawn derivations as proposals."""
+        assert self.log_correction is not None
+        kept: list = []
+        log_ratio = -math.inf
+        for sample in samples:
+            proposed = self.log_correction(sample[0], random)
+            if not kept or math.log(1.0 - random.random()) < proposed - log_ratio:
+                kept.append(sample)
+                log_ratio = proposed
+            else:
+                kept.append(kept[-1])
+        return kept
+
     def sampled_forest(self, random: np.random.Generator) -> Forest:
         """Treebank rules with the share of sampled derivations that contain them."""
         trees = self.drawn_trees(random)
@@ -208,6 +225,8 @@ class Engine:
     def drawn_trees(self, random: np.random.Generator) -> list[tuple[float, np.ndarray]]:
         """The different trees of sampled derivations, each with its share of the samples."""
         samples = sample_derivations(self.chart, self.settings.n_samples, random.bit_generator)
+        if self.log_correction is not None:
+            samples = self.corrected(samples, random)
         trees: dict[bytes, np.ndarray] = {}
         counts: Counter[bytes] = Counter()
         for derivation, _ in samples:
@@ -244,11 +263,7 @@ class Engine:
         for other in self.kbest_trees(entries, k, add_up=False):
             if other.rows.tobytes() not in seen:
                 values = [posterior.get(bytes(rule), 0.0) for rule in rules_of_rows(other.rows)]
-                score = (
-                    sum(math.log(value) if value else -math.inf for value in values)
-                    if product
-                    else sum(values)
-                )
+                score = sum(math.log(value) if value else -math.inf for value in values) if product else sum(values)
                 others.append(Candidate(other.rows, float(score), other.log_probability))
         others.sort(key=lambda candidate: -candidate.score)
         return (best + others)[:k]

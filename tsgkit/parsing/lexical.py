@@ -46,9 +46,7 @@ class LexicalTable:
         self.tag_of_rank = grammar.label[index.symbol_of_rank]
         self.tag_names = [undo_label(label) for label in grammar.labels]
 
-    def entries(
-        self, words: Sequence[str], tags: Sequence[str | None] | None = None, mode: str = "none"
-    ) -> Entries:
+    def entries(self, words: Sequence[str], tags: Sequence[str | None] | None = None, mode: str = "none") -> Entries:
         """The entries of a sentence as `Chart.fill` takes them.
 
         Parameters
@@ -76,9 +74,7 @@ class LexicalTable:
             np.concatenate([weights for _, weights in found]),
         )
 
-    def with_tag(
-        self, entry: tuple[np.ndarray, np.ndarray], tag: str, mode: str
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def with_tag(self, entry: tuple[np.ndarray, np.ndarray], tag: str, mode: str) -> tuple[np.ndarray, np.ndarray]:
         """An entry that keeps to a tag, or prefers it; a tag that the grammar does not have is ignored."""
         ranks, weights = entry
         fits = np.array([self.tag_names[number] == tag for number in self.tag_of_rank[ranks]])

@@ -9,9 +9,10 @@ import math
 import os
 import queue
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -93,6 +94,10 @@ class Parser(ParserI):
     seed : int
         Of the sampled objectives; a sentence's samples depend on it and on the sentence's number alone.
 
+    correction : callable, optional
+        For the sampled objectives: log of the true over the sampled probability of a derivation, by which samples
+        are accepted or rejected; see `tsgkit.models.tsg_predictive.DerivationCorrection`.
+
     Examples
     --------
     >>> from tsgkit.models.cfg import cfg_model
@@ -116,16 +121,18 @@ class Parser(ParserI):
         max_length: int | None = None,
         tags: str = "none",
         seed: int = 0,
+        correction: Callable[[np.ndarray, Sequence[int], np.random.Generator], float] | None = None,
     ) -> None:
         self.model = model if isinstance(model, Model) else Model.load(model)
         self.settings = EngineSettings(objective, threshold, pruning, n_samples, n_derivations, max_bytes)
         if tags not in TAG_MODES:
             raise UsageError(f"tags {tags!r}: must be one of {', '.join(TAG_MODES)}")
         self.max_length, self.tag_mode, self.seed = max_length, tags, seed
+        self.correction = correction
+        self.number_of_word = {word: number for number, word in enumerate(self.model.grammar.words)}
         self.chain = Chain(self.model.levels)
         self.tables = [
-            LexicalTable(grammar, index)
-            for grammar, index in zip(self.chain.grammars, self.chain.indices, strict=True)
+            LexicalTable(grammar, index) for grammar, index in zip(self.chain.grammars, self.chain.indices, strict=True)
         ]
         self.idle_engines: queue.SimpleQueue[Engine] = queue.SimpleQueue()
         self.number_of_label = {label: number for number, label in enumerate(self.model.grammar.labels)}
@@ -149,9 +156,7 @@ class Parser(ParserI):
         """
         result = self.analyse(sent, k=k)
         for tree, log_probability in zip(result.trees, result.log_probabilities, strict=True):
-            yield probabilistic(
-                tree, log_probability - result.log_total if not result.fallback else -math.inf
-            )
+            yield probabilistic(tree, log_probability - result.log_total if not result.fallback else -math.inf)
 
     def parse_one(self, sent: Sequence[str]) -> ProbabilisticTree:
         """The best tree for a sentence."""
@@ -220,6 +225,9 @@ class Parser(ParserI):
         if self.max_length is not None and len(words) > self.max_length:
             return self.flat(words, entries[0])
         random = np.random.Generator(np.random.PCG64([self.seed, number]))
+        if self.correction is not None:
+            numbers = [self.number_of_word.get(symbol, -1) for symbol in symbols]
+            engine.log_correction = partial(correct, self.correction, numbers)
         try:
             candidates = engine.candidates(entries, k, random)
             if not candidates:
@@ -273,9 +281,7 @@ class Parser(ParserI):
         tags = [tree_of_rows(rows, grammar.labels, words) for rows in rows_of_tags]
         return fallback(words, self.wrapped(grammar, tags), "flat")
 
-    def bracket_posteriors(
-        self, engine: Engine, entries: list[Entries], trees: list[Tree]
-    ) -> dict[Bracket, float]:
+    def bracket_posteriors(self, engine: Engine, entries: list[Entries], trees: list[Tree]) -> dict[Bracket, float]:
         """The posterior of every bracket of `trees`, tags included."""
         if engine.chart.is_viterbi and not engine.search(entries, viterbi=False):
             return {}
@@ -371,6 +377,16 @@ class Parser(ParserI):
                 changed += self.analyse(words, number=number).tree != unpruned.tree
                 total += 1
         return changed, total
+
+
+def correct(
+    correction: Callable[[np.ndarray, Sequence[int], np.random.Generator], float],
+    words: Sequence[int],
+    rows: np.ndarray,
+    random: np.random.Generator,
+) -> float:
+    """A correction with the words of its sentence in place."""
+    return correction(rows, words, random)
 
 
 def probabilistic(tree: Tree, log_probability: float) -> ProbabilisticTree:

@@ -78,9 +78,7 @@ class Binarization:
         if self.method not in METHODS:
             raise UsageError(f"binarisation {self.method!r}: not one of {', '.join(METHODS)}")
         if self.horizontal is not None and not 0 <= self.horizontal <= MAX_LISTED:
-            raise UsageError(
-                f"horizontal markovisation {self.horizontal}: 0 to {MAX_LISTED} siblings, or all"
-            )
+            raise UsageError(f"horizontal markovisation {self.horizontal}: 0 to {MAX_LISTED} siblings, or all")
         if not 1 <= self.vertical <= MAX_LISTED:
             raise UsageError(f"vertical markovisation {self.vertical}: 1 to {MAX_LISTED} levels")
         if self.method == "centre-head":
@@ -117,9 +115,7 @@ class Binarization:
             If an intermediate symbol is at the root, or is the tag of a word.
         """
         if undo_label(tree.label()) is None:
-            raise ValueError(
-                f"intermediate symbol {tree.label()!r} at the root: there is no node to splice it into"
-            )
+            raise ValueError(f"intermediate symbol {tree.label()!r} at the root: there is no node to splice it into")
         return cast(Tree, rebuild(tree, _restored))
 
     def to_dict(self) -> dict[str, Any]:
@@ -239,9 +235,7 @@ def _restored(node: Tree, children: list[Child]) -> Tree:
     return Tree(label, restored)
 
 
-def _chain(
-    label: str, children: Sequence[Child], order: Sequence[int], head: int, memories: Sequence[str]
-) -> Tree:
+def _chain(label: str, children: Sequence[Child], order: Sequence[int], head: int, memories: Sequence[str]) -> Tree:
     """The binary nodes for one wide node, made from the inside out."""
     inner = children[order[-1]]
     for place in range(len(order) - 2, -1, -1):
@@ -256,9 +250,7 @@ def _digests(items: Sequence[str]) -> dict[int, str]:
     digest = b""
     digests = {}
     for place in range(len(items) - 1, MAX_LISTED, -1):
-        digest = hashlib.blake2b(
-            items[place].encode("utf-8", "surrogatepass") + digest, digest_size=8
-        ).digest()
+        digest = hashlib.blake2b(items[place].encode("utf-8", "surrogatepass") + digest, digest_size=8).digest()
         # An unescaped ^ right after the bar cannot come from a label.
         digests[place] = SIBLING + ANNOTATION + digest.hex()
     return digests

@@ -140,8 +140,7 @@ class BracketReader:
         """What is wrong with the tree that is still open."""
         missing = len(self.open_nodes)
         return TreebankError(
-            "unbalanced brackets: the tree that begins here lacks"
-            f" {missing} closing bracket{'s'[: missing > 1]}",
+            f"unbalanced brackets: the tree that begins here lacks {missing} closing bracket{'s'[: missing > 1]}",
             self.name,
             *self.start,
         )
@@ -222,9 +221,7 @@ def read_brackets(
 def checked_symbol(symbol: str, what: str) -> str:
     """`symbol` as it can stand in a bracketed tree."""
     if not symbol or re.search(BLANK, symbol):
-        raise TreebankError(
-            f"{what} {symbol!r} cannot be written in brackets: it is empty or contains a blank"
-        )
+        raise TreebankError(f"{what} {symbol!r} cannot be written in brackets: it is empty or contains a blank")
     return escape_symbol(symbol)
 
 

@@ -59,8 +59,7 @@ class ExportReader:
             sentence, self.sentence = self.sentence, None
             if line.split()[1:] != [sentence.number]:
                 raise self.error(
-                    f"#EOS does not end sentence {sentence.number},"
-                    f" which began at line {sentence.line_number}"
+                    f"#EOS does not end sentence {sentence.number}, which began at line {sentence.line_number}"
                 )
             return build(sentence, self)
         elif line and not line.startswith("%%"):
@@ -90,11 +89,7 @@ class ExportReader:
 
     def add_row(self, line: str, sentence: Sentence) -> None:
         # Columns are separated by tabs, or by blanks in old files; neither occurs inside one.
-        columns = (
-            [column.strip() for column in line.split("\t") if column.strip()]
-            if "\t" in line
-            else line.split()
-        )
+        columns = [column.strip() for column in line.split("\t") if column.strip()] if "\t" in line else line.split()
         n_columns = 5 + self.has_lemmas
         if len(columns) < n_columns:
             raise self.error(f"a row has at least {n_columns} columns, this one {len(columns)}")
@@ -139,8 +134,7 @@ def build(sentence: Sentence, reader: ExportReader) -> Tree:
         while True:
             if number not in nodes:
                 raise wrong(
-                    f"word {position + 1} ({word}) or a phrase above it names a parent"
-                    f" that is not there: {number}"
+                    f"word {position + 1} ({word}) or a phrase above it names a parent that is not there: {number}"
                 )
             if number in visited:
                 raise wrong(f"phrase #{number} is its own ancestor")
@@ -223,9 +217,7 @@ def format_export(tree: Tree, number: int) -> str:
             word_rows.append(f"{column(node[0])}\t{column(node.label())}\t{NO_EDGE}\t{NO_EDGE}\t{parent}")
         elif id(node) in numbers:
             category, edge = split_function(node.label())
-            phrase_rows.append(
-                f"#{numbers[id(node)]}\t{column(category)}\t{NO_EDGE}\t{column(edge)}\t{parent}"
-            )
+            phrase_rows.append(f"#{numbers[id(node)]}\t{column(category)}\t{NO_EDGE}\t{column(edge)}\t{parent}")
     rows = [f"#BOS {number}", *word_rows, *reversed(phrase_rows), f"#EOS {number}"]
     return "\n".join(rows)
 

@@ -139,26 +139,34 @@ class FlatCorpus:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the corpus to a ``.npz`` file, whole or not at all."""
-        header = {"labels": self.labels, "words": self.words, "forms": self.forms, "settings": self.settings}
-        arrays = {name: getattr(self, name) for name in ARRAYS}
-        write_archive(path, KIND, VERSION, header, arrays)
+        write_archive(path, KIND, VERSION, *self.to_parts())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "FlatCorpus":
         """Read a corpus that `save` wrote, and check that it is one."""
-        header, arrays = read_archive(path, KIND, VERSION)
-        for name in ("labels", "words", "forms"):
+        return cls.from_parts(*read_archive(path, KIND, VERSION), path)
+
+    def to_parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """The header and the arrays of an archive."""
+        header: dict[str, Any] = {name: getattr(self, name) for name in (*TABLES, "settings")}
+        return header, {name: getattr(self, name) for name in ARRAYS}
+
+    @classmethod
+    def from_parts(
+        cls, header: dict[str, Any], arrays: dict[str, np.ndarray], path: str | os.PathLike[str]
+    ) -> "FlatCorpus":
+        """The inverse of `to_parts`; everything is checked."""
+        for name in TABLES:
             table = header.get(name)
             is_table = isinstance(table, list) and all(isinstance(entry, str) for entry in table)
             require(is_table, path, f"{name} is not a list of names")
         require(isinstance(header.get("settings"), dict), path, "the settings are missing")
-        n_nodes = len(arrays.get("label", ()))
+        n_nodes = len(arrays["label"]) if "label" in arrays and arrays["label"].ndim else 0
         taken: dict[str, Any] = {
             name: take_array(arrays, name, "int32", (n_nodes + extra if extra is not None else None,), path)
             for name, extra in ARRAYS.items()
         }
-        tables = {name: header[name] for name in ("labels", "words", "forms", "settings")}
-        corpus = cls(**tables, **taken)
+        corpus = cls(**{name: header[name] for name in (*TABLES, "settings")}, **taken)
         problem = corpus.what_is_wrong()
         require(not problem, path, problem)
         return corpus
@@ -196,6 +204,7 @@ class FlatCorpus:
         return ""
 
 
+TABLES = ("labels", "words", "forms")
 # The arrays of an archive and how much longer than the number of nodes each is.
 ARRAYS: dict[str, int | None] = {
     "label": 0,

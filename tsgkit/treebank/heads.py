@@ -221,8 +221,6 @@ def _parse_search(fields: list[str], earlier: Sequence[Search], name: str, numbe
         side = "rightmost" if how.startswith("right") else "leftmost"
         raise TreebankError(f"{how!r} needs labels to look for; for any child write {side!r}", name, number)
     if earlier and earlier[-1].certain:
-        raise TreebankError(
-            f"never tried: an earlier line for {label!r} already takes any child", name, number
-        )
+        raise TreebankError(f"never tried: an earlier line for {label!r} already takes any child", name, number)
     # Of a label that stands twice the first place counts.
     return Search(how, {child: rank for rank, child in reversed(list(enumerate(labels)))})

@@ -16,6 +16,8 @@ from typing import NamedTuple
 
 from nltk.tree import Tree
 
+from tsgkit.treebank.fragments import canonical, format_fragment, n_rules, read_fragment
+
 ROOT = "TOP"
 FOOT_MARK = "*"
 INSERTION_MARK = "+"
@@ -383,9 +385,7 @@ def planted_grammar(insertions: bool = True, vocabulary: int = 0) -> PlantedGram
         raise ValueError(f"vocabulary={vocabulary}: must be between 0 and {LARGEST_VOCABULARY}")
     phrases = list(read_weighted_trees(INITIAL_TREES))
     sentences = [
-        (weight, kind, main_clause(brackets))
-        for weight, kind, brackets in phrases
-        if root_label(brackets) == "S"
+        (weight, kind, main_clause(brackets)) for weight, kind, brackets in phrases if root_label(brackets) == "S"
     ]
     # Function words follow Zipf from the first rank on; the most frequent content words are less extreme.
     words = [
@@ -429,7 +429,7 @@ def planted_fragments(
     ]
     if transform is None:
         return fragments
-    return [canonical(str(transform(Tree.fromstring(fragment)))) for fragment in fragments]
+    return [format_fragment(transform(read_fragment(fragment))) for fragment in fragments]
 
 
 def recovery(found_fragments: Iterable[str], truth: Iterable[str]) -> Recovery:
@@ -554,23 +554,6 @@ def without_marks(step: str) -> str:
     return re.sub(r"(\([^\s()]+)\+ ", r"\1 ", step)
 
 
-def canonical(fragment: str) -> str:
-    """Bracket notation with one blank between siblings and none elsewhere but in ``(NP )``.
-
-    Examples
-    --------
-    >>> canonical("(NP  (DT the)(NN))")
-    '(NP (DT the) (NN ))'
-    """
-    spaced = " ".join(re.findall(r"[()]|[^\s()]+", fragment)).replace("( ", "(")
-    return re.sub(r"(\([^\s()]+ \))| \)", lambda match: match[1] or ")", spaced)
-
-
-def n_rules(brackets: str) -> int:
-    """The size of a fragment in canonical notation: its nodes that have children."""
-    return brackets.count("(") - brackets.count(" )")
-
-
 def n_words(brackets: str) -> int:
     """The length of a complete tree's sentence."""
     # One blank stands before every word and before every node but the root.
@@ -631,8 +614,7 @@ def normalized(weighted: list[tuple[float, str, str]]) -> tuple[ElementaryTree, 
     # `sum` rounds differently in Python 3.12; the same seed must give the same trees.
     totals = {root: math.fsum(each) for root, each in weights.items()}
     return tuple(
-        ElementaryTree(weight / totals[root_label(brackets)], kind, brackets)
-        for weight, kind, brackets in weighted
+        ElementaryTree(weight / totals[root_label(brackets)], kind, brackets) for weight, kind, brackets in weighted
     )
 
 
@@ -708,9 +690,7 @@ def step_tables(grammar: PlantedGrammar) -> dict[str, tuple[list[float], list[St
     }
 
 
-def with_insertions(
-    tree: ElementaryTree, insertion_probability: Mapping[str, float]
-) -> Iterator[tuple[float, str]]:
+def with_insertions(tree: ElementaryTree, insertion_probability: Mapping[str, float]) -> Iterator[tuple[float, str]]:
     """Every way to mark hosts in `tree`, with its probability."""
     # The root is no host; frontier nodes and feet are not matched as labels.
     labels = [match for match in PIECE.finditer(tree.brackets) if match["label"]][1:]

@@ -55,8 +55,9 @@ class Preparation:
         """The words of a sentence as a model sees them: rare and new ones replaced by their classes."""
         if self.lexicon is None:
             return list(sentence)
-        # Treebanks in brackets have names for brackets, so a plain one is looked up by its name.
-        return [self.lexicon.lookup(escape_symbol(word), position) for position, word in enumerate(sentence)]
+        # Most treebanks have names for brackets: a bracket that the vocabulary lacks is looked up by its name.
+        own = [word if word in self.lexicon.words else escape_symbol(word) for word in sentence]
+        return [self.lexicon.lookup(word, position) for position, word in enumerate(own)]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -140,9 +141,7 @@ def close_vocabulary(corpus: FlatCorpus, lexicon: Lexicon) -> None:
     is_first = np.diff(tree_of_token, prepend=0) > 0
     word_ids: dict[str, int] = {}
     known: dict[tuple[int, bool], int] = {}
-    for node, form, first in zip(
-        tokens.tolist(), corpus.form[tokens].tolist(), is_first.tolist(), strict=True
-    ):
+    for node, form, first in zip(tokens.tolist(), corpus.form[tokens].tolist(), is_first.tolist(), strict=True):
         key = (form, first)
         if key not in known:
             word = lexicon.lookup(corpus.forms[form], 0 if first else 1)

@@ -87,11 +87,7 @@ def read_trees(
 
 
 def guess_format(first_lines: list[str]) -> str:
-    return (
-        "export"
-        if first_lines and first_lines[0].startswith(("#FORMAT", "#BOS", "#BOT", "%%"))
-        else "brackets"
-    )
+    return "export" if first_lines and first_lines[0].startswith(("#FORMAT", "#BOS", "#BOT", "%%")) else "brackets"
 
 
 def find_files(name: str) -> list[str]:
@@ -103,9 +99,7 @@ def find_files(name: str) -> list[str]:
     if name == "-" or os.path.isfile(name):
         return [name]
     if os.path.isdir(name):
-        inside = sorted(
-            path for path in Path(name).rglob("*") if path.is_file() and not path.name.startswith(".")
-        )
+        inside = sorted(path for path in Path(name).rglob("*") if path.is_file() and not path.name.startswith("."))
         if not inside:
             raise TreebankError("the folder has no files", name)
         return [str(path) for path in inside]
@@ -132,9 +126,7 @@ def decode_lines(path: str, encoding: str) -> Iterator[str]:
     except LookupError:
         raise UsageError(f"encoding {encoding!r}: not known") from None
     except DAMAGED_ARCHIVE as error:
-        raise TreebankError(
-            f"the compressed file is damaged or cut short ({error})", path, number + 1
-        ) from None
+        raise TreebankError(f"the compressed file is damaged or cut short ({error})", path, number + 1) from None
 
 
 def read_nltk(name: str, skipped: list[TreebankError] | None = None) -> Iterator[Tree]:

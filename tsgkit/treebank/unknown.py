@@ -54,9 +54,7 @@ class UnknownWords:
             raise UsageError(f"unknown-word model {self.model!r}: not one of {', '.join(MODELS)}")
         for name, minimum in (("threshold", 0), ("min_types", 1), ("max_suffix", 0)):
             if getattr(self, name) < minimum:
-                raise UsageError(
-                    f"unknown words: {name} is {getattr(self, name)}, must be at least {minimum}"
-                )
+                raise UsageError(f"unknown words: {name} is {getattr(self, name)}, must be at least {minimum}")
 
     def fit(self, counts: Mapping[str, int], first_counts: Mapping[str, int] = NO_COUNTS) -> "Lexicon":
         """The closed vocabulary of a treebank.

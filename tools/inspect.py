@@ -1,0 +1,238 @@
+"""Show the fragments that a model has learned, and how trees are cut into them.
+
+Usage:
+  tsgkit inspect [options] MODEL
+  tsgkit inspect -h | --help | --version
+
+Without --sizes and --derivation, the fragments of the last sample, one a line: how many places of the
+training trees it covers (its customers), its tables, its number of rules, and the fragment in brackets with
+open frontier nodes, as in (S (NP ) (VP (VBD said) (SBAR ))). Of a cfg model, the rules with their weights.
+Labels are those of the binarised trees, rare words have become their classes.
+
+Options:
+  --sort=KEY            count (most frequent first), size (largest first) or root [default: count]
+  --root=LABEL          only fragments with this root, as binarised (NP^S) or plain (NP)
+  --contains=NAME       only fragments with this word, or with a node of this label
+  --min-count=N         only fragments seen at least so often (of a cfg model: of at least this weight)
+  --min-size=N          only fragments of at least so many rules
+  --top=N               show so many, or all [default: 20]
+  --examples            with a training sentence, the words below the fragment in square brackets
+  --sizes               instead: how many fragments there are of each size, and how many places they cover
+  --derivation=TREES    instead: the most probable derivation of each of these trees (a file, a folder, - or
+                        another source, as annotated): a fragment a line, its count before it, indented by the
+                        depth of substitution, in the order that fills the first open node from the left
+  --format=FORMAT       brackets, json, or discodop (fragment, tab, count: what disco-dop's fragments command
+                        writes) [default: brackets]
+  -q, --quiet           no remarks
+  -h, --help            this text
+  --version             the version
+"""
+
+import json
+import math
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tsgkit.cli import choice, command, integer, number, parse_arguments
+from tsgkit.errors import UsageError
+from tsgkit.files import open_output
+from tsgkit.models.fragments import SORTS, FragmentTable, Step, cut
+from tsgkit.models.model import Model
+from tsgkit.models.tsg import is_site
+from tsgkit.parsing.known_tree import KnownTreeParser, NoDerivationError
+from tsgkit.treebank import read_trees
+from tsgkit.treebank.trees import words
+
+FORMATS = ("brackets", "json", "discodop")
+FILTERS = ("--root", "--contains", "--min-count", "--min-size", "--examples")
+BAR_WIDTH = 40
+INDENT = "  "
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """The most probable derivation of a tree."""
+
+    words: list[str]
+    log_weight: float
+    steps: list[Step]
+
+
+def selected(arguments: dict[str, Any], table: FragmentTable) -> list[int]:
+    """The numbers of the fragments that the options ask for, all of them."""
+    return table.select(
+        root=arguments["--root"],
+        contains=arguments["--contains"],
+        min_count=0 if arguments["--min-count"] is None else number(arguments, "--min-count", 0),
+        min_size=1 if arguments["--min-size"] is None else integer(arguments, "--min-size", 1),
+        sort=choice(arguments, "--sort", SORTS),
+    )
+
+
+def json_lines(values: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """One JSON list, an element a line."""
+    separator = "["
+    for value in values:
+        yield f"{separator}\n{json.dumps(value, ensure_ascii=False)}"
+        separator = ","
+    yield "[]\n" if separator == "[" else "\n]\n"
+
+
+def shown(count: float) -> str:
+    """A count as it is, a weight with six digits."""
+    return str(count) if isinstance(count, int) else f"{count:.6g}"
+
+
+# ---- fragments -------------------------------------------------------------------------------------------
+
+
+def fragment_lines(table: FragmentTable, numbers: list[int], form: str, examples: bool) -> Iterator[str]:
+    """The list of fragments."""
+    if form == "json":
+        yield from json_lines(fragment_value(table, each, examples) for each in numbers)
+        return
+    if form == "brackets":
+        tables = "" if table.tables is None else f"{'tables':>8}"
+        yield f"{table.measure:>10}{tables}{'size':>6}  fragment\n"
+    for each in numbers:
+        fragment = table.fragment(each)
+        if form == "discodop":
+            yield f"{fragment.brackets}\t{shown(fragment.count)}\n"
+            continue
+        tables = "" if fragment.tables is None else f"{fragment.tables:>8}"
+        columns = f"{shown(fragment.count):>10}{tables}{fragment.size:>6}"
+        yield f"{columns}  {fragment.brackets}\n"
+        if examples:
+            yield f"{'':>{len(columns)}}  {table.example(each).marked()}\n"
+
+
+def fragment_value(table: FragmentTable, each: int, examples: bool) -> dict[str, Any]:
+    fragment = table.fragment(each)
+    value: dict[str, Any] = {"fragment": fragment.brackets, table.measure: fragment.count}
+    if fragment.tables is not None:
+        value["tables"] = fragment.tables
+    value |= {"size": fragment.size, "root": fragment.root, "words": fragment.words}
+    return value | {"example": asdict(table.example(each))} if examples else value
+
+
+def why_nothing(model: Model, name: str | None) -> str:
+    """A hint for who looks for a word that the model has never seen as such."""
+    lexicon = model.preparation.lexicon
+    if name is None or lexicon is None or name in lexicon.vocabulary or name in model.grammar.labels:
+        return "no fragment fits"
+    known_as = lexicon.lookup(name, 1)
+    return f"no fragment fits; as a word, {name} is rare or new, and the model knows it as {known_as}"
+
+
+# ---- sizes -----------------------------------------------------------------------------------------------
+
+
+def size_lines(table: FragmentTable, numbers: list[int], form: str) -> Iterator[str]:
+    """The histogram of sizes."""
+    histogram = table.size_histogram(numbers)
+    tokens_name = "tokens" if table.measure == "count" else table.measure
+    if form == "json":
+        yield from json_lines({"size": size, "types": types, tokens_name: tokens} for size, types, tokens in histogram)
+        return
+    most = max((tokens for *_, tokens in histogram), default=1)
+    yield f"{'size':>6}{'types':>10}{tokens_name:>10}\n"
+    for size, types, tokens in histogram:
+        yield f"{size:>6}{types:>10}{shown(tokens):>10}  {'#' * math.ceil(BAR_WIDTH * tokens / most)}\n"
+    n_types, n_tokens = sum(types for _, types, _ in histogram), sum(tokens for *_, tokens in histogram)
+    yield f"{'all':>6}{n_types:>10}{shown(n_tokens):>10}\n"
+
+
+# ---- derivations -----------------------------------------------------------------------------------------
+
+
+def derivations(model: Model, source: str, quiet: bool) -> Iterator[Derivation]:
+    """The most probable derivation of every tree of a source."""
+    grammar, preparation = model.grammar, model.preparation
+    parser = KnownTreeParser(grammar)
+    n_empty = 0
+    for position, tree in enumerate(read_trees(source), start=1):
+        encoded = preparation.encode(tree)
+        if encoded is None:
+            n_empty += 1
+            continue
+        sentence = words(encoded)
+        symbols = preparation.vocabulary_words(sentence)
+        try:
+            rows, log_weight = parser.best(encoded, symbols)
+        except NoDerivationError as error:
+            raise NoDerivationError(f"{source}: the model cannot make tree {position}: {error}") from None
+        sites = is_site(grammar, rows[:, 0])
+        rows[:, 0] = grammar.label[rows[:, 0]]
+        yield Derivation(sentence, log_weight, cut(rows, sites, grammar.labels, symbols))
+    if n_empty and not quiet:
+        left_out = f"left out {n_empty} tree{'s'[: n_empty != 1]} without words"
+        print(f"tsgkit: {source}: {left_out}", file=sys.stderr)
+
+
+def derivation_lines(found: Iterable[Derivation], table: FragmentTable, form: str) -> Iterator[str]:
+    """Derivations as text; a fragment that the training trees are never cut into has the count 0."""
+    if form == "json":
+        yield from json_lines(derivation_value(each, table) for each in found)
+        return
+    for position, derivation in enumerate(found):
+        if position and form == "brackets":
+            yield "\n"
+        for step in derivation.steps:
+            brackets = step.brackets
+            count = shown(table.count_of.get(brackets, 0))
+            if form == "discodop":
+                yield f"{brackets}\t{count}\n"
+            else:
+                yield f"{count:>10}  {INDENT * step.depth}{brackets}\n"
+
+
+def derivation_value(derivation: Derivation, table: FragmentTable) -> dict[str, Any]:
+    steps = []
+    for step in derivation.steps:
+        value = {"fragment": step.brackets, table.measure: table.count_of.get(step.brackets, 0)}
+        steps.append(value | {"depth": step.depth, "start": step.start, "end": step.end})
+    return {"words": derivation.words, "log_probability": derivation.log_weight, "steps": steps}
+
+
+@command
+def main(argv: list[str]) -> int:
+    """Show a model's fragments, their sizes, or derivations with them."""
+    arguments = parse_arguments(__doc__, argv)
+    form, quiet = choice(arguments, "--format", FORMATS), arguments["--quiet"]
+    top = None if arguments["--top"] == "all" else integer(arguments, "--top", 1)
+    source = arguments["--derivation"]
+    check_together(arguments, form)
+    model = Model.load(arguments["MODEL"])
+    table = FragmentTable.of_model(model)
+    numbers = selected(arguments, table)
+    remark = ""
+    if source is not None:
+        lines = derivation_lines(derivations(model, source, quiet), table, form)
+    elif arguments["--sizes"]:
+        lines = size_lines(table, numbers, form)
+    else:
+        lines = fragment_lines(table, numbers[:top], form, arguments["--examples"])
+        remark = f"{len(numbers[:top])} of {len(numbers)} fragments"
+        if not numbers:
+            remark = why_nothing(model, arguments["--contains"])
+    with open_output() as file:
+        file.writelines(lines)
+    if remark and not quiet:
+        print(f"tsgkit: {arguments['MODEL']}: {remark}", file=sys.stderr)
+    return 0
+
+
+def check_together(arguments: dict[str, Any], form: str) -> None:
+    """Refuse options that mean nothing beside each other."""
+    if arguments["--derivation"] is not None:
+        for option in ("--sizes", *FILTERS):
+            if arguments[option] not in (None, False):
+                raise UsageError(f"{option} and --derivation do not go together")
+    if arguments["--sizes"] and arguments["--examples"]:
+        raise UsageError("--sizes and --examples do not go together")
+    if form == "discodop":
+        for option in ("--sizes", "--examples"):
+            if arguments[option]:
+                raise UsageError(f"{option}: disco-dop's format has no place for this")

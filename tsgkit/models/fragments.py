@@ -1,0 +1,397 @@
+"""The fragments of a trained model as values: how often each was used, how large it is, where it was seen.
+
+After training, for people to read. A fragment is stored as ``(rule, left part, right part)``, each once and
+parts before wholes, as the sampler keeps them; trees and brackets are made only of those that are shown.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from nltk.tree import Tree
+
+from tsgkit.errors import UsageError
+from tsgkit.grammar.weighted import GrammarError, WeightedGrammar
+from tsgkit.models.model import Model
+from tsgkit.models.rules import TreeArrays, number_rules
+from tsgkit.treebank import FlatCorpus
+from tsgkit.treebank.binarize import undo_label
+from tsgkit.treebank.brackets import escape_symbol
+from tsgkit.treebank.fragments import format_fragment
+from tsgkit.treebank.trees import words
+
+SORTS = ("count", "size", "root")
+LEXICAL, BRIDGE = 0, 3  # kinds of rows of a derivation; see `tsgkit.parsing.rows`
+
+
+@dataclass(frozen=True)
+class Example:
+    """Where in the training trees a fragment was used.
+
+    Attributes
+    ----------
+    tree : int
+        The number of the tree, counted from 0.
+    words : list of str
+        Its sentence as it stands in the text.
+    start, end : int
+        The words below the fragment's root.
+    """
+
+    tree: int
+    words: list[str]
+    start: int
+    end: int
+
+    def marked(self) -> str:
+        """The sentence with brackets around the words below the fragment's root."""
+        inside = " ".join(self.words[self.start : self.end])
+        return " ".join([*self.words[: self.start], f"[{inside}]", *self.words[self.end :]])
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """A fragment and its use.
+
+    Attributes
+    ----------
+    tree : nltk.Tree
+        Frontier nodes have no children; words are those of the closed vocabulary.
+    size : int
+        Its number of rules.
+    count : int or float
+        Its customers: how many places of the training trees it covers. In the rules of a CFG, the weight.
+    tables : int or None
+        Its tables.
+    """
+
+    tree: Tree
+    size: int
+    count: float
+    tables: int | None
+
+    @property
+    def brackets(self) -> str:
+        return format_fragment(self.tree)
+
+    @property
+    def root(self) -> str:
+        return str(self.tree.label())
+
+    @property
+    def words(self) -> list[str]:
+        return words(self.tree)
+
+
+@dataclass(frozen=True)
+class FragmentTable:
+    """All fragments of a model; they are called by their numbers.
+
+    Attributes
+    ----------
+    labels, words : list of str
+    rules : ndarray with four columns
+        Label, label of the first and of the second child, word; -1 for what a rule does not have.
+    fragments : ndarray with three columns
+        Rule, left part, right part; parts come before wholes, -1 is a frontier or no child.
+    counts : ndarray, one per fragment
+        0 for what is only a part of others.
+    tables : ndarray, one per fragment, optional
+    first_node : ndarray, one per fragment, optional
+        The node of the corpus where a fragment is used first, in the order of the corpus.
+    corpus : FlatCorpus, optional
+    measure : str
+        What the counts are: ``count``, or ``weight`` for the rules of a CFG.
+
+    Examples
+    --------
+    >>> from tsgkit.inference.tsg import TsgSettings, TsgTraining
+    >>> from tsgkit.treebank import Binarization, UnknownWords, load, prepare
+    >>> corpus = prepare(load(split="dev"), binarization=Binarization("right", 0), unknown=UnknownWords())
+    >>> training = TsgTraining(corpus, TsgSettings(), iterations=1)
+    >>> training.start()
+    >>> table = FragmentTable.of_model(training.model())
+    >>> table.fragment(table.select(root="NP", sort="count")[0]).brackets
+    '(NP (PRP ))'
+    """
+
+    labels: list[str]
+    words: list[str]
+    rules: np.ndarray
+    fragments: np.ndarray
+    counts: np.ndarray
+    tables: np.ndarray | None = None
+    first_node: np.ndarray | None = None
+    corpus: FlatCorpus | None = None
+    measure: str = "count"
+
+    @classmethod
+    def of_model(cls, model: Model) -> "FragmentTable":
+        """The fragments of a TSG's last sample, or the rules of a CFG with their weights."""
+        if model.kind == "tsg":
+            return cls.of_sample(model)
+        if model.kind == "cfg":
+            return cls.of_rules(model.grammar)
+        raise UsageError(f"a model of the kind {model.kind!r} cannot be inspected; only cfg and tsg can")
+
+    @classmethod
+    def of_sample(cls, model: Model) -> "FragmentTable":
+        """The fragments that the training trees of a TSG are cut into."""
+        corpus = model.corpus
+        if corpus is None:
+            raise UsageError("the model does not keep its training trees, so it has no fragments to show")
+        trees = number_rules(corpus)
+        problem = what_is_wrong(model.state, trees)
+        if problem:
+            raise GrammarError(f"the model's fragments do not fit its training trees: {problem}")
+        fragments, dishes = model.state["fragments"], model.state["dishes"]
+        sites = np.flatnonzero(dishes >= 0)
+        used, first = np.unique(dishes[sites], return_index=True)
+        first_node = np.full(len(fragments), -1)
+        first_node[used] = sites[first]
+        sizes = model.state["sizes"]
+        tables = np.bincount(sizes[:, 0], weights=sizes[:, 2], minlength=len(fragments)).astype(np.int64)
+        columns = (trees.rule_label, trees.rule_left_label, trees.rule_right_label, trees.rule_word)
+        counts = np.bincount(dishes[sites], minlength=len(fragments))
+        rules = np.stack(columns, axis=1)
+        return cls(corpus.labels, corpus.words, rules, fragments, counts, tables, first_node, corpus)
+
+    @classmethod
+    def of_rules(cls, grammar: WeightedGrammar) -> "FragmentTable":
+        """The rules of a grammar whose symbols are the labels, each a fragment of its own."""
+        kinds = (
+            (grammar.binary, grammar.binary_weight, (0, 1, 2)),
+            (grammar.unary, grammar.unary_weight, (0, 1)),
+            (grammar.lexical, grammar.lexical_weight, (0, 3)),
+        )
+        rules = []
+        for kind, _, columns in kinds:
+            rows = np.full((len(kind), 4), -1, dtype=np.int32)
+            rows[:, columns] = kind
+            rules.append(rows)
+        numbers = np.arange(sum(map(len, rules)), dtype=np.int32)
+        fragments = np.stack([numbers, np.full_like(numbers, -1), np.full_like(numbers, -1)], axis=1)
+        weights = np.concatenate([weights for _, weights, _ in kinds])
+        labels, vocabulary = list(grammar.labels), list(grammar.words)
+        return cls(labels, vocabulary, np.concatenate(rules), fragments, weights, measure="weight")
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """The number of rules of every fragment."""
+        sizes: list[int] = []
+        for _, left, right in self.fragments.tolist():
+            sizes.append(1 + (sizes[left] if left >= 0 else 0) + (sizes[right] if right >= 0 else 0))
+        return np.array(sizes, dtype=np.int64)
+
+    @cached_property
+    def count_of(self) -> dict[str, float]:
+        """The counts of all fragments in use, by their brackets."""
+        used = np.flatnonzero(self.counts).tolist()
+        return {format_fragment(self.tree(number)): self.counts[number].item() for number in used}
+
+    def contains(self, name: str) -> np.ndarray:
+        """Which fragments have the word `name`, or a node labelled so."""
+        is_label = self.labels_called(name)
+        spelt = {name, escape_symbol(name)}
+        is_word = np.array([*(word in spelt for word in self.words), False])
+        # -1, for what a rule does not have, finds the last entry, which is no.
+        in_rule = is_label[self.rules[:, :3]].any(axis=1) | is_word[self.rules[:, 3]]
+        found: list[bool] = []
+        for rule, left, right in self.fragments.tolist():
+            below = (left >= 0 and found[left]) or (right >= 0 and found[right])
+            found.append(bool(in_rule[rule]) or below)
+        return np.array(found, dtype=bool)
+
+    def labels_called(self, name: str) -> np.ndarray:
+        """For every label, and at last for none, whether it is `name`, with or without its markovisation."""
+        return np.array([*(name in (label, undo_label(label)) for label in self.labels), False])
+
+    def select(
+        self,
+        *,
+        root: str | None = None,
+        contains: str | None = None,
+        min_count: float = 0,
+        min_size: int = 1,
+        sort: str = "count",
+    ) -> list[int]:
+        """The numbers of the fragments in use that fit, in order.
+
+        Parameters
+        ----------
+        root : str, optional
+            The label of the root, as binarised (``NP^S``) or plain (``NP``).
+        contains : str, optional
+            A word of the closed vocabulary, or a label of any node.
+        min_count, min_size : number
+        sort : {"count", "size", "root"}
+            The largest first, or the roots in alphabetical order; then the most frequent, then the largest,
+            then in the order of the training trees.
+        """
+        if sort not in SORTS:
+            raise UsageError(f"sort {sort!r}: must be one of {', '.join(SORTS)}")
+        fits = (self.counts > 0) & (self.counts >= min_count) & (self.sizes >= min_size)
+        root_label = self.rules[self.fragments[:, 0], 0]
+        if root is not None:
+            fits &= self.labels_called(root)[root_label]
+        if contains is not None:
+            fits &= self.contains(contains)
+        chosen = np.flatnonzero(fits)
+        place = chosen if self.first_node is None else self.first_node[chosen]
+        keys = [place, -self.sizes[chosen], -self.counts[chosen]]  # the last one counts most
+        if sort == "size":
+            keys.append(-self.sizes[chosen])
+        elif sort == "root":
+            rank_of_label = np.unique(np.array(self.labels, dtype=object), return_inverse=True)[1]
+            keys.append(rank_of_label[root_label[chosen]])
+        return [int(number) for number in chosen[np.lexsort(keys)]]
+
+    def size_histogram(self, numbers: Sequence[int]) -> list[tuple[int, int, float]]:
+        """Of these fragments: for every size, how many there are and the sum of their counts."""
+        chosen = np.array(numbers, dtype=np.int64)
+        sizes, row, types = np.unique(self.sizes[chosen], return_inverse=True, return_counts=True)
+        tokens = np.zeros(len(sizes), dtype=self.counts.dtype)
+        np.add.at(tokens, row, self.counts[chosen])
+        return list(zip(sizes.tolist(), types.tolist(), tokens.tolist(), strict=True))
+
+    def tree(self, number: int) -> Tree:
+        """A fragment as a tree."""
+        top = Tree(self.labels[self.rules[self.fragments[number, 0], 0]], [])
+        open_nodes = [(number, top)]
+        while open_nodes:
+            part, node = open_nodes.pop()
+            rule, *parts = self.fragments[part].tolist()
+            _, left_label, right_label, word = self.rules[rule].tolist()
+            if word >= 0:
+                node.append(self.words[word])
+            for label, below in zip((left_label, right_label), parts, strict=True):
+                if label >= 0:
+                    node.append(Tree(self.labels[label], []))
+                if below >= 0:
+                    open_nodes.append((below, node[-1]))
+        return top
+
+    def fragment(self, number: int) -> Fragment:
+        """A fragment and its use."""
+        tables = None if self.tables is None else int(self.tables[number])
+        return Fragment(self.tree(number), int(self.sizes[number]), self.counts[number].item(), tables)
+
+    def example(self, number: int) -> Example:
+        """The first place in the training trees where a fragment is used."""
+        if self.corpus is None or self.first_node is None:
+            raise UsageError("the model does not keep its training trees, so it has no examples to show")
+        node = int(self.first_node[number])
+        tree = int(np.searchsorted(self.corpus.tree_start, node, side="right")) - 1
+        sentence: list[str] = []
+        start = end = 0
+        # A number that comes again, as its complement, is a node whose last word has been seen.
+        stack = [int(self.corpus.tree_start[tree])]
+        while stack:
+            at = stack.pop()
+            if at < 0:
+                end = len(sentence)
+                continue
+            if at == node:
+                start = len(sentence)
+                stack.append(~at)
+            if self.corpus.form[at] >= 0:
+                sentence.append(self.corpus.forms[self.corpus.form[at]])
+            first, last = self.corpus.child_start[at : at + 2].tolist()
+            stack.extend(self.corpus.child[first:last][::-1].tolist())
+        return Example(tree, sentence, start, end)
+
+
+def what_is_wrong(state: dict[str, np.ndarray], trees: TreeArrays) -> str:
+    """Why the fragments of a TSG's state are not those of its trees; ``''`` if they are."""
+    n_nodes = len(trees.label)
+    for name, (n_dimensions, last) in {"fragments": (2, 3), "sizes": (2, 3), "dishes": (1, n_nodes)}.items():
+        array = state.get(name, np.empty(0))
+        if array.dtype != np.int32 or array.ndim != n_dimensions or array.shape[-1] != last:
+            return f"{name} is missing or has the wrong type or shape"
+    fragments, sizes, dishes = state["fragments"], state["sizes"], state["dishes"]
+    rule = fragments[:, 0]
+    if (rule < 0).any() or (rule >= trees.n_rules).any():
+        return "a fragment has a rule that is not there"
+    for part, child_label in (
+        (fragments[:, 1], trees.rule_left_label),
+        (fragments[:, 2], trees.rule_right_label),
+    ):
+        goes_on = part >= 0
+        if (part < -1).any() or (part >= np.arange(len(fragments))).any():
+            return "a part does not come before its whole"
+        if (trees.rule_label[rule[part[goes_on]]] != child_label[rule[goes_on]]).any():
+            return "a part has another label than its place"
+    used = dishes >= 0
+    if (dishes >= len(fragments)).any() or not used[trees.tree_start[:-1]].all():
+        return "a site has no fragment"
+    if (rule[dishes[used]] != trees.rule[used]).any():
+        return "a site has another rule than its fragment"
+    if (sizes[:, 0] < 0).any() or (sizes[:, 0] >= len(fragments)).any() or (sizes[:, 1:] < 1).any():
+        return "a table is not there or has no guests"
+    guests = sizes[:, 1].astype(np.float64) * sizes[:, 2]
+    seated = np.bincount(sizes[:, 0], weights=guests, minlength=len(fragments))
+    if (seated != np.bincount(dishes[used], minlength=len(fragments))).any():
+        return "the tables do not seat the sites"
+    return ""
+
+
+# ---- derivations -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Step:
+    """A fragment in a derivation.
+
+    Attributes
+    ----------
+    tree : nltk.Tree
+    depth : int
+        Substitutions between it and the fragment at the top.
+    start, end : int
+        The words below its root.
+    """
+
+    tree: Tree
+    depth: int
+    start: int
+    end: int
+
+    @property
+    def brackets(self) -> str:
+        return format_fragment(self.tree)
+
+
+def cut(rows: np.ndarray, is_site: np.ndarray, labels: Sequence[str], sentence: Sequence[str]) -> list[Step]:
+    """The fragments of a derivation, each of which fills the first frontier node still open.
+
+    Parameters
+    ----------
+    rows : ndarray of int with four columns
+        ``(label, start, end, kind)`` from the root down, left to right; the label of each row's symbol.
+    is_site : ndarray of bool, one per row
+        Whether a fragment begins here. A bridge is at the same node as the row after it.
+    labels : sequence of str
+    sentence : sequence of str
+        The words as fragments show them.
+    """
+    steps: list[Step] = []
+    # Where the next node goes: its parent, and the depth of the fragment that the parent is in.
+    places: list[tuple[Tree | None, int]] = [(None, -1)]
+    begins = False
+    for (label, start, end, kind), site in zip(rows.tolist(), is_site.tolist(), strict=True):
+        begins = begins or site
+        if kind == BRIDGE:
+            continue
+        parent, depth = places.pop()
+        node = Tree(labels[label], [])
+        if parent is not None:
+            parent.append(Tree(labels[label], []) if begins else node)
+        if begins:
+            depth += 1
+            steps.append(Step(node, depth, start, end))
+        if kind == LEXICAL:
+            node.append(sentence[start])
+        places.extend([(node, depth)] * kind)
+        begins = False
+    return steps
