@@ -6,7 +6,7 @@ RUN := $(BIN)/python
 # Test processes at a time; the tests are independent of each other.
 JOBS ?= 2
 
-.PHONY: help build test test-checked lint docs sdist-check demo clean bench-eval bench-parse exp-pcfg
+.PHONY: help build test test-checked lint docs sdist-check demo clean bench-eval bench-parse bench-train exp-pcfg
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -78,6 +78,9 @@ bench-eval: build  ## sentence pairs scored per second
 
 bench-parse: build  ## sentences parsed per second, beside the parsers of others
 	$(RUN) -m tsgkit.tools.bench.parse
+
+bench-train: build  ## node visits per second in training, and planted fragments found
+	$(RUN) -m tsgkit.tools.bench.train
 
 exp-pcfg: build  ## F1 of the plain PCFG over its settings
 	$(RUN) -m tsgkit.tools.bench.markovisation

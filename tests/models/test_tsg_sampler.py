@@ -78,7 +78,7 @@ def types(sampler, iteration):
         sampler.local_sweep(iteration)
 
 
-DP, PYP, STEEP = ([0.0], [1.0, 0.4]), ([0.3, 0.6], [0.5, 2.0]), ([0.8], [0.7, 0.3])
+DP, PYP, STEEP = ([0.0], [1.0, 0.4]), ([0.6, 0.3], [2.0, 0.5]), ([0.8], [0.7, 0.3])
 
 
 @pytest.mark.parametrize(
