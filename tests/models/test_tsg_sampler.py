@@ -15,8 +15,9 @@ from tsgkit._tsg import TsgSampler
 from tsgkit.models.rules import TreeArrays, number_rules
 from tsgkit.treebank import Binarization, FlatCorpus, load, prepare
 
-# In the first, fragments equal to each other lie above each other and share a restaurant.
+# Labels recur below themselves, so that the two fragments at a site share a restaurant, or are even the same.
 BANKS = {
+    "ladders": ["(TOP (X (X (X (X a)))))", "(TOP (X (X b)))"],
     "chains": ["(TOP (X (X (X a))))", "(TOP (X (X a) (X a)))", "(TOP (X (X (X a))))"],
     "words": ["(TOP (X a))", "(TOP (X (X a)))", "(TOP (X (X a)))", "(TOP (X (X (X b))))"],
     "labels": ["(S (NP (D a) (N b)) (V c))", "(S (NP (D a) (N b)) (V c))", "(S (V c))"],
@@ -78,18 +79,25 @@ def types(sampler, iteration):
         sampler.local_sweep(iteration)
 
 
-DP, PYP, STEEP = ([0.0], [1.0, 0.4]), ([0.6, 0.3], [2.0, 0.5]), ([0.8], [0.7, 0.3])
+# Discounts, strengths and stop probabilities, for one label after the other and from the first on again.
+DP = [0.0], [1.0, 0.4], [0.5, 0.3, 0.6]
+PYP = [0.6, 0.3], [2.0, 0.5], [0.5, 0.3, 0.6]
+STEEP = [0.8], [0.7, 0.3], [0.5, 0.3, 0.6]
+SHORT_DP, SHORT_PYP = ([0.0], [0.3], [0.7]), ([0.3], [0.5], [0.7])
 
 
 @pytest.mark.parametrize(
-    ("bank", "hyper", "move", "thin"),
+    ("bank", "settings", "move", "thin"),
     [
         pytest.param("chains", DP, local, 6, id="local-dp"),
         pytest.param("chains", PYP, local, 6, id="local-pyp"),
         pytest.param("labels", STEEP, local, 6, id="local-labels"),
+        pytest.param("ladders", SHORT_DP, local, 6, id="local-ladders-dp"),
+        pytest.param("ladders", SHORT_PYP, local, 6, id="local-ladders-pyp"),
         pytest.param("chains", DP, blocked(1), 4, id="blocked-dp"),
         pytest.param("chains", PYP, blocked(1), 4, id="blocked-pyp"),
         pytest.param("labels", STEEP, blocked(1), 4, id="blocked-labels"),
+        pytest.param("ladders", SHORT_PYP, blocked(1), 4, id="blocked-ladders"),
         pytest.param("labels", DP, blocked(2), 8, id="batch-2-dp"),
         pytest.param("words", PYP, blocked(2), 6, id="batch-2-pyp"),
         pytest.param("words", STEEP, blocked(4), 12, id="batch-4-pyp"),
@@ -97,9 +105,9 @@ DP, PYP, STEEP = ([0.0], [1.0, 0.4]), ([0.6, 0.3], [2.0, 0.5]), ([0.8], [0.7, 0.
         pytest.param("labels", DP, types, 8, id="types-labels"),
     ],
 )
-def test_states_come_as_often_as_they_should(bank, hyper, move, thin):
+def test_states_come_as_often_as_they_should(bank, settings, move, thin):
     trees = numbered(bank)
-    parameters = [per_label(trees, values) for values in (*hyper, [0.5, 0.3, 0.6])]
+    parameters = [per_label(trees, values) for values in settings]
     states, sizes = samples(trees, parameters, move, n=8000, thin=thin)
     for seen, expected in zip((states, sizes), exact(trees, parameters), strict=True):
         assert pyp.chi_square(seen, expected) > 1e-3
@@ -262,6 +270,12 @@ class Simulation:
         return sampler
 
 
+def state_of(parameters, n_tables, n_sites):
+    """What is compared between two simulations: the parameters, the derivations, and how they go together."""
+    derivations = np.array([*n_tables, n_sites], dtype=float)
+    return np.concatenate([derivations, np.outer(parameters, derivations).ravel()])
+
+
 def test_getting_it_right():
     """Geweke (2004): trees given parameters, moves of derivations and parameters given trees: the prior stays."""
     generator = np.random.default_rng(1)
@@ -269,8 +283,6 @@ def test_getting_it_right():
     chain, differences = [], []
     parameters = np.full((3, n_labels), 0.5)
     for iteration in range(4000):
-        prior = [generator.random(n_labels), generator.exponential(size=n_labels), generator.random(n_labels)]
-        other = Simulation(prior, 4, generator)
         sampler = Simulation(parameters, 4, generator).sampler(iteration)
         sampler.blocked_sweep(1, batch=2)
         sampler.local_sweep(1)
@@ -278,12 +290,18 @@ def test_getting_it_right():
         sampler.resample_parameters(1)
         parameters = sampler.parameters()
         chain.append([*parameters.ravel(), *parameters.ravel() ** 2])
+        prior = [generator.random(n_labels), generator.exponential(size=n_labels), generator.random(n_labels)]
+        other = Simulation(prior, 4, generator)
         n_tables = [len(other.tables[label]) for label in LABELS]
         n_sites = sum(dish is not None for *_, dish in other.nodes)
-        differences.append([int(sampler.sites().sum()) - n_sites, *(sampler.houses()[1] - n_tables)])
-    means = [1 / 2] * 3 + [1.0] * 3 + [1 / 2] * 3 + [1 / 3] * 3 + [2.0] * 3 + [1 / 3] * 3 + [0.0] * 4
-    for place, (values, mean) in enumerate(zip(np.hstack([chain, differences]).T, means, strict=True)):
+        differences.append(
+            state_of(parameters, sampler.houses()[1], sampler.sites().sum()) - state_of(prior, n_tables, n_sites)
+        )
+    means = [1 / 2] * 3 + [1.0] * 3 + [1 / 2] * 3 + [1 / 3] * 3 + [2.0] * 3 + [1 / 3] * 3
+    for place, (values, mean) in enumerate(zip(np.array(chain).T, means, strict=True)):
         assert abs(pyp.deviate(values.tolist(), mean)) < 4, place
+    for place, values in enumerate(np.array(differences).T):
+        assert abs(pyp.deviate(values.tolist(), 0.0)) < 4, place
 
 
 # ---- consistency ----------------------------------------------------------------------------------------
