@@ -71,7 +71,10 @@ demo: build  ## the main job on the bundled treebank; results in demo/
 	$(BIN)/tsgkit train --model=cfg demo/train.mrg -o demo/cfg.model
 	sed -E 's/\([^ ]+ //g; s/\)//g' demo/dev.mrg >demo/dev.txt
 	$(BIN)/tsgkit parse demo/cfg.model -i demo/dev.txt -o demo/dev.parsed.mrg
-	$(BIN)/tsgkit eval demo/dev.mrg demo/dev.parsed.mrg --summary
+	$(BIN)/tsgkit train --model=tsg --iterations=300 --type-moves=1000 demo/train.mrg -o demo/tsg.model
+	$(BIN)/tsgkit inspect demo/tsg.model --min-size=2 --examples --top=10
+	$(BIN)/tsgkit parse demo/tsg.model -i demo/dev.txt -o demo/dev.tsg.mrg
+	$(BIN)/tsgkit eval demo/dev.mrg demo/dev.parsed.mrg demo/dev.tsg.mrg
 
 bench-eval: build  ## sentence pairs scored per second
 	$(RUN) -m tsgkit.tools.bench.eval

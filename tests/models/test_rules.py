@@ -1,13 +1,14 @@
 """The rules of a corpus against counting by hand."""
 
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError
-from tsgkit.models.rules import count_rules
+from tsgkit.models.rules import count_rules, number_rules
 from tsgkit.treebank import Binarization, FlatCorpus, UnknownWords, load, prepare
 from tsgkit.treebank.trees import is_preterminal, preorder
 
@@ -46,3 +47,31 @@ def test_corpora_without_a_grammar():
     roots = FlatCorpus.from_trees([Tree.fromstring("(S (A a))"), Tree.fromstring("(T (A a))")])
     with pytest.raises(TreebankError, match=r"different root labels \(S, T\)"):
         count_rules(roots)
+
+
+@pytest.mark.parametrize(
+    ("name", "index", "value"),
+    [
+        ("label", 0, 1),
+        ("rule", 0, 10**6),
+        ("rule", 0, -1),
+        ("left", 0, 0),
+        ("left", 0, 10**6),
+        ("right", 1, 2),
+        ("parent", 2, 5),
+        ("parent", 0, 1),
+        ("tree_start", 1, 0),
+        ("tree_start", -1, 3),
+        ("rule_label", 0, -1),
+        ("rule_left_label", 0, 10**6),
+        ("rule_probability", 0, 0.0),
+        ("rule_probability", 0, np.nan),
+    ],
+)
+def test_arrays_that_are_no_trees_are_noticed(name, index, value):
+    trees = [Tree.fromstring("(S (A (B b) (C c)) (A (B b) (C d)))"), Tree.fromstring("(S (A (B b) (C c)))")]
+    arrays = number_rules(FlatCorpus.from_trees(trees))
+    assert arrays.what_is_wrong() == ""
+    changed = getattr(arrays, name).copy()
+    changed[index] = value
+    assert replace(arrays, **{name: changed}).what_is_wrong() != ""

@@ -124,8 +124,8 @@ class TreeArrays:
             return "the trees are not one after the other"
         if (self.rule < 0).any() or (self.rule >= n_rules).any():
             return "a node has a rule that is not there"
-        for name in ("rule_label", "rule_left_label", "rule_right_label"):
-            if (getattr(self, name) >= self.n_labels).any():
+        for name, lowest in (("rule_label", 0), ("rule_left_label", -1), ("rule_right_label", -1)):
+            if (getattr(self, name) < lowest).any() or (getattr(self, name) >= self.n_labels).any():
                 return "a rule has a label that is not there"
         nodes = np.arange(n_nodes)
         ends = np.repeat(starts[1:], np.diff(starts))
@@ -137,6 +137,11 @@ class TreeArrays:
                 return "a node's children are not those of its rule"
             if (self.parent[child[has]] != nodes[has]).any():
                 return "a child's parent is another node"
+        children = np.concatenate([self.left[self.left >= 0], self.right[self.right >= 0]])
+        times_child = np.bincount(children, minlength=n_nodes)
+        times_child[starts[:-1]] += 1
+        if (times_child != 1).any():
+            return "a node is below two parents or none"
         if (self.label != self.rule_label[self.rule]).any():
             return "a node's label is not that of its rule"
         if ((self.parent < 0).sum() != len(starts) - 1) or (self.parent[starts[:-1]] >= 0).any():
