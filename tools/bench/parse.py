@@ -34,6 +34,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -379,7 +380,9 @@ def nltk_report(treebank: Treebank, n_sentences: int) -> Iterator[str]:
     for words in sentences * NLTK_REPEAT:
         parser.analyse(words)
     own_seconds = (time.process_time() - start) / NLTK_REPEAT
-    theirs = ViterbiParser(nltk_grammar(model.grammar))
+    # Newer versions of NLTK give up on a sentence after five seconds, unless told not to.
+    no_limit = {"max_time": None} if "max_time" in signature(ViterbiParser).parameters else {}
+    theirs = ViterbiParser(nltk_grammar(model.grammar), **no_limit)
     start = time.process_time()
     trees = [
         next(theirs.parse(model.preparation.vocabulary_words(words)), None)
