@@ -388,10 +388,15 @@ class RefinedGrammar:
         of_class = weights["class"][exists] * back_off[:, None]
         is_word = blocks["word_class"] >= 0
         # For every tag and class seen together: the symbols of the tag.
-        tag_class, house = np.unique(
-            np.stack([blocks["label"][is_word], blocks["word_class"][is_word], blocks["word_house"][is_word]], axis=1),
-            axis=0,
-        )[:, :2], None
+        tag_class, house = (
+            np.unique(
+                np.stack(
+                    [blocks["label"][is_word], blocks["word_class"][is_word], blocks["word_house"][is_word]], axis=1
+                ),
+                axis=0,
+            )[:, :2],
+            None,
+        )
         del house
         unseen = np.zeros((self.n_labels, len(self.words.classes)))
         unseen[blocks["label"][is_word], blocks["word_class"][is_word]] = weights["word_bridge"][
@@ -456,11 +461,14 @@ class RefinedGrammar:
     def raw_grammar(self, fine: WeightedGrammar) -> WeightedGrammar:
         """The treebank's own rules by relative frequency, with the words of the fine grammar."""
         trees = self.trees
-        share = self.frequency / np.bincount(self.subcategories.label, weights=self.frequency)[self.subcategories.label]
+        total = np.bincount(self.subcategories.label, weights=self.frequency, minlength=self.n_labels)
+        share = self.frequency / np.maximum(total, 1)[self.subcategories.label]
         share = np.concatenate([share, np.ones(2 * self.n_labels)])
         two = trees.rule_right_label >= 0
         one = (trees.rule_left_label >= 0) & ~two
         lexical = np.stack([fine.label[fine.lexical[:, 0]], fine.lexical[:, 1]], axis=1)
+        lexical_weight = fine.lexical_weight * share[fine.lexical[:, 0]]
+        lexical, lexical_weight = lexical[lexical_weight > 0], lexical_weight[lexical_weight > 0]
         return WeightedGrammar(
             fine.labels,
             fine.words,
@@ -471,7 +479,7 @@ class RefinedGrammar:
             unary=np.stack([trees.rule_label, trees.rule_left_label], axis=1)[one],
             unary_weight=trees.rule_probability[one],
             lexical=lexical,
-            lexical_weight=fine.lexical_weight * share[fine.lexical[:, 0]],
+            lexical_weight=lexical_weight,
         )
 
     def projected(self, fine: WeightedGrammar, ancestor: np.ndarray) -> tuple[WeightedGrammar, np.ndarray]:
