@@ -372,6 +372,10 @@ cdef class SrSiteSampler:
         """The symbol of every node; where it is no site, the one it would have."""
         return np.array([value for value in self.sampler.symbol], dtype=np.int32)
 
+    def symbol_labels(self):
+        """The label of every symbol."""
+        return np.array([value for value in self.sampler.symbol_label], dtype=np.int32)
+
     def dishes_of_nodes(self):
         """The dish at every site, -1 elsewhere."""
         return np.array([value for value in self.sampler.dish], dtype=np.int32)
