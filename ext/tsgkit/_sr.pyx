@@ -40,6 +40,7 @@ cdef extern from "sr_sampler.hpp" namespace "tsgkit" nogil:
         symbol_t word_class
         symbol_t word_house
         index_t first
+        index_t group_first
         index_t base_first
         index_t class_first
         index_t label_class
@@ -73,11 +74,13 @@ cdef extern from "sr_sampler.hpp" namespace "tsgkit" nogil:
         vector[symbol_t] block_of
         vector[SrBlock] blocks
         vector[Tables] rule_cells
+        vector[Tables] group_cells
         vector[Tables] base_cells
         vector[Tables] class_cells
         vector[Tables] label_class_cells
         vector[Tables] word_cells
         vector[House] rule_houses
+        vector[House] group_houses
         vector[House] base_houses
         vector[House] class_houses
         vector[House] label_class_houses
@@ -98,10 +101,10 @@ cdef extern from "sr_sampler.hpp" namespace "tsgkit" nogil:
         double class_probability(const SrBlock& block, int own)
         double label_class_probability(const SrBlock& block)
 
-KINDS = ("rule", "base", "class", "label_class", "word")
+KINDS = ("rule", "group", "base", "class", "label_class", "word")
 BLOCK_FIELDS = (
     "rule", "group", "left_group", "right_group", "label", "n_children", "word_class", "word_house",
-    "first", "base_first", "class_first", "label_class",
+    "first", "group_first", "base_first", "class_first", "label_class",
 )
 
 
@@ -124,8 +127,9 @@ cdef class SrSampler:
         The share of words among the rules of a label, where words have classes.
     class_word_base : array of float, one per class
         The probability of each word of a class in the last base.
-    levels : {1, 2, 3}
-        3: rules back off to rules without their root's subcategory; otherwise to the last base directly.
+    levels : {1, 2, 3, 4}
+        Below 3, rules back off to the last base directly; with 3 first to rules without their root's subcategory, and
+        with 4 before that to rules with the subcategory that their root had before the split.
     seed : int
     """
 
@@ -166,8 +170,8 @@ cdef class SrSampler:
             raise ValueError("a label's share of words is not one")
         if not ((class_word_base > 0) & (class_word_base <= 1)).all():
             raise ValueError("a class has no base probability")
-        if levels not in (1, 2, 3):
-            raise ValueError("there are 1, 2 or 3 levels")
+        if levels not in (1, 2, 3, 4):
+            raise ValueError("there are 1 to 4 levels")
         self.trees = trees
         for values, target in (
             (trees.label, "label"), (trees.rule, "rule"), (trees.left, "left"), (trees.right, "right"),
@@ -229,24 +233,25 @@ cdef class SrSampler:
 
     @property
     def n_pairs(self):
-        """How many pairs (discount, strength) there are: four per label and one more."""
-        return 4 * self.sampler.n_labels + 1
+        """How many pairs (discount, strength) there are: five per label and one more."""
+        return 5 * self.sampler.n_labels + 1
 
     def parameters(self):
-        """Discounts and strengths: of H, I, J and W for every label, and of the labels' classes."""
+        """Discounts and strengths: of H, I, J, W and M for every label, and of the labels' classes."""
         cdef index_t number, label, n_labels = self.sampler.n_labels
         values = np.tile([[0.5], [1.0]], (1, self.n_pairs))
         for number in range(<index_t>self.sampler.group_label.size()):
             label = self.sampler.group_label[number]
             values[:, label] = self.pair(self.sampler.rule_houses[2 * number])
             values[:, 2 * n_labels + label] = self.pair(self.sampler.class_houses[2 * number])
+            values[:, 4 * n_labels + label] = self.pair(self.sampler.group_houses[number])
         for label in range(n_labels):
             values[:, n_labels + label] = self.pair(self.sampler.base_houses[label])
         for number in range(<index_t>self.sampler.word_houses.size()):
             label = self.sampler.word_house_label[number]
             values[:, 3 * n_labels + label] = self.pair(self.sampler.word_houses[number])
         if n_labels:
-            values[:, 4 * n_labels] = self.pair(self.sampler.label_class_houses[0])
+            values[:, 5 * n_labels] = self.pair(self.sampler.label_class_houses[0])
         return values
 
     cdef tuple pair(self, House house):
@@ -263,6 +268,8 @@ cdef class SrSampler:
         cdef index_t number, label, own, n_labels = self.sampler.n_labels
         for number in range(<index_t>self.sampler.group_label.size()):
             label = self.sampler.group_label[number]
+            self.sampler.group_houses[number].discount = view[0, 4 * n_labels + label]
+            self.sampler.group_houses[number].strength = view[1, 4 * n_labels + label]
             for own in range(2):
                 self.sampler.rule_houses[2 * number + own].discount = view[0, label]
                 self.sampler.rule_houses[2 * number + own].strength = view[1, label]
@@ -271,8 +278,8 @@ cdef class SrSampler:
         for label in range(n_labels):
             self.sampler.base_houses[label].discount = view[0, n_labels + label]
             self.sampler.base_houses[label].strength = view[1, n_labels + label]
-            self.sampler.label_class_houses[label].discount = view[0, 4 * n_labels]
-            self.sampler.label_class_houses[label].strength = view[1, 4 * n_labels]
+            self.sampler.label_class_houses[label].discount = view[0, 5 * n_labels]
+            self.sampler.label_class_houses[label].strength = view[1, 5 * n_labels]
         for number in range(<index_t>self.sampler.word_houses.size()):
             label = self.sampler.word_house_label[number]
             self.sampler.word_houses[number].discount = view[0, 3 * n_labels + label]
@@ -382,8 +389,8 @@ cdef class SrSampler:
             view[number, 0], view[number, 1], view[number, 2] = block.rule, block.group, block.left_group
             view[number, 3], view[number, 4], view[number, 5] = block.right_group, block.label, block.n_children
             view[number, 6], view[number, 7], view[number, 8] = block.word_class, block.word_house, block.first
-            view[number, 9], view[number, 10] = block.base_first, block.class_first
-            view[number, 11] = block.label_class
+            view[number, 9], view[number, 10], view[number, 11] = block.group_first, block.base_first, block.class_first
+            view[number, 12] = block.label_class
         return {name: np.ascontiguousarray(table[:, place]) for place, name in enumerate(BLOCK_FIELDS)}
 
     def cells(self, kind):
@@ -489,8 +496,14 @@ cdef class SrSampler:
         is_word = blocks["word_class"][block_of_cell] >= 0
         below = place & ((1 << blocks["n_children"][block_of_cell]) - 1)
         base_cell = blocks["base_first"][block_of_cell] + below
-        has_base = ~is_word & (self.sampler.levels >= 3)
-        wanted["base"] = self.sums(base_cell, n_tables["rule"], has_base, "base")
+        group_cell = blocks["group_first"][block_of_cell] + below
+        wanted["group"] = self.sums(group_cell, n_tables["rule"], ~is_word & (self.sampler.levels >= 4), "group")
+        if self.sampler.levels >= 4:
+            # A cell of M stands below the two cells of H that differ in the root's option; it counts once.
+            once = ~is_word & (place >> blocks["n_children"][block_of_cell] == 0)
+            wanted["base"] = self.sums(base_cell, n_tables["group"][np.where(once, group_cell, 0)], once, "base")
+        else:
+            wanted["base"] = self.sums(base_cell, n_tables["rule"], ~is_word & (self.sampler.levels == 3), "base")
         wanted["word"] = self.sums(blocks["base_first"][block_of_cell], n_tables["rule"], is_word, "word")
         class_cell = blocks["class_first"][block_of_cell] + place
         wanted["class"] = self.sums(class_cell, n_tables["rule"], is_word, "class")
@@ -529,7 +542,10 @@ cdef class SrSampler:
             return symbol
         is_word = blocks["word_class"][block_of_cell] >= 0
         houses = np.zeros(self.n_cells(kind), dtype=np.int64)
-        if kind == "base":
+        if kind == "group":
+            below = place & ((1 << blocks["n_children"][block_of_cell]) - 1)
+            houses[(blocks["group_first"][block_of_cell] + below)[~is_word]] = blocks["group"][block_of_cell][~is_word]
+        elif kind == "base":
             below = place & ((1 << blocks["n_children"][block_of_cell]) - 1)
             houses[(blocks["base_first"][block_of_cell] + below)[~is_word]] = blocks["label"][block_of_cell][~is_word]
         elif kind == "word":
@@ -543,6 +559,8 @@ cdef class SrSampler:
     cdef vector[Tables]* cells_of(self, kind) except NULL:
         if kind == "rule":
             return &self.sampler.rule_cells
+        if kind == "group":
+            return &self.sampler.group_cells
         if kind == "base":
             return &self.sampler.base_cells
         if kind == "class":
@@ -556,6 +574,8 @@ cdef class SrSampler:
     cdef vector[House]* houses_of(self, kind) except NULL:
         if kind == "rule":
             return &self.sampler.rule_houses
+        if kind == "group":
+            return &self.sampler.group_houses
         if kind == "base":
             return &self.sampler.base_houses
         if kind == "class":

@@ -20,6 +20,7 @@ from tsgkit.models.srtsg import (
     make_sampler,
     raw_probabilities,
 )
+from tsgkit.models.subcategories import read_splits
 from tsgkit.treebank import FlatCorpus
 from tsgkit.treebank.prepare import preparation_of
 
@@ -39,9 +40,9 @@ class SrSettings:
         How often every subcategory is split in two.
     split_iterations : int
         Sweeps over the treebank after every split.
-    levels : {1, 2, 3}
-        3: refined rules back off to rules whose root has no subcategory, and these to the last base; 1 and 2: to the
-        last base directly.
+    levels : {1, 2, 3, 4}
+        Below 3, refined rules back off to the last base directly; with 3 first to rules whose root has no subcategory,
+        and with 4 before that to rules whose root has the subcategory it had before the split.
     base : {"uniform", "frequency"}
         The last base: every refinement of every rule of a label alike, or by the rule's frequency.
     merge : float
@@ -79,7 +80,7 @@ class SrSettings:
             ("base", self.base, BASES),
             ("merge-loss", self.merge_loss, LOSSES),
             ("type-mode", self.type_mode, MODES),
-            ("levels", self.levels, (1, 2, 3)),
+            ("levels", self.levels, (1, 2, 3, 4)),
         ):
             if value not in allowed:
                 raise UsageError(f"{name} {value!r}: must be one of {', '.join(map(str, allowed))}")
@@ -229,16 +230,8 @@ class SrTraining:
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Go back to a state."""
         try:
-            subcategories = Subcategories.whole(self.trees.n_labels)
-            self.splits = []
-            while f"options_{len(self.splits)}" in state:
-                split = subcategories.split(self.root)
-                options = np.asarray(state[f"options_{len(self.splits)}"], dtype=np.uint8)
-                if options.shape != split.n_options.shape or (options < 1).any() or (options > split.n_options).any():
-                    raise ValueError("a split has other subcategories")
-                subcategories = Subcategories(split.group_label, options, split.n_labels)
-                self.splits.append(subcategories)
-            if not 1 <= len(self.splits) <= self.settings.splits:
+            self.splits = read_splits(state, self.corpus)
+            if len(self.splits) > self.settings.splits:
                 raise ValueError("the number of splits is another")
             self.groups = np.asarray(state["groups"], dtype=np.int32)
             self.sampler = self.new_sampler()
