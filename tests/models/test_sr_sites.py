@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from nltk.tree import Tree
 from reference import pyp
-from reference.sr_sites import Reference
+from reference.sr_sites import Frozen, Reference, tree_weight
 
-from tsgkit._sr_sites import KINDS, SrSiteSampler
+from tsgkit._sr_sites import KINDS
 from tsgkit.models.rules import number_rules
+from tsgkit.models.srtsg import Subcategories, Words, lexical_shares, raw_probabilities, refinements
+from tsgkit.models.srtsg_sites import SiteGrammar, SiteMeans, make_site_sampler
 from tsgkit.treebank import FlatCorpus
 
 # Labels recur below themselves, so that fragments and their rules find each other in the same restaurants.
@@ -25,42 +27,45 @@ BANKS = {
 class Case:
     """A sampler with fixed parameters, and the model it should sample from."""
 
-    def __init__(self, bank, *, levels=3, discount=0.4, classes=False, n_subcategories=2, seed=1):
-        trees = self.trees = number_rules(FlatCorpus.from_trees(map(Tree.fromstring, BANKS[bank])))
-        root = trees.label[0]
-        sizes = np.where(np.arange(trees.n_labels) == root, 1, n_subcategories)
-        self.symbol_label = np.repeat(np.arange(trees.n_labels), sizes)
-        first = np.cumsum(sizes) - sizes
-        self.symbols = first[trees.label] + np.arange(len(trees.label)) * (sizes[trees.label] > 1) % n_subcategories
-        refinements = np.ones(trees.n_rules)
-        for child in (trees.rule_left_label, trees.rule_right_label):
-            refinements *= np.where(child >= 0, sizes[child], 1)
-        is_word = trees.rule_word >= 0
-        n_classes = 2 if classes else 0
-        share = np.where(np.arange(trees.n_labels) == root, 0.0, 0.4)
-        rule_base = trees.rule_probability / refinements * (np.where(is_word, 1.0, 0.6) if classes else 1.0)
-        rule_class = np.where(is_word, trees.rule_word % 2, -1) if classes else np.full(trees.n_rules, -1)
-        arguments = (rule_base, rule_class, share, np.array([0.5, 0.3])[:n_classes])
-        self.sampler = SrSiteSampler(trees, self.symbol_label, *arguments, levels=levels, seed=seed)
-        n_labels, n_symbols = trees.n_labels, len(self.symbol_label)
-        pairs = np.array([[discount * (1 + place % 3) / 2, 0.5 + place % 4] for place in range(4 * n_labels + 1 + n_symbols)])
+    def __init__(self, bank, *, levels=3, discount=0.4, classes=False, seed=1):
+        corpus = self.corpus = FlatCorpus.from_trees(map(Tree.fromstring, BANKS[bank]))
+        trees, self.levels = number_rules(corpus), levels
+        self.trees, n_labels = trees, trees.n_labels
+        n_options = np.where(np.arange(n_labels) == trees.label[0], 1, 2).astype(np.uint8)
+        self.subcategories = Subcategories(np.arange(n_labels, dtype=np.int32), n_options, n_labels)
+        label = self.subcategories.label
+        first = np.searchsorted(label, trees.label)
+        self.symbols = first + np.arange(len(first)) % n_options[trees.label]
+        rule_class = np.where(trees.rule_word >= 0, trees.rule_word % 2, -1) if classes else np.full(trees.n_rules, -1)
+        self.words = Words(
+            ["C0", "C1"] if classes else [], rule_class.astype(np.int32), np.array([0.5, 0.3])[: 2 * classes]
+        )
+        self.sampler = make_site_sampler(
+            trees, self.words, self.subcategories, base="frequency", levels=levels, seed=seed
+        )
+        n_pairs = 4 * n_labels + 1 + len(label)
+        pairs = np.array([[discount * (1 + place % 3) / 2, 0.5 + place % 4] for place in range(n_pairs)])
         self.sampler.set_parameters(pairs.T)
         stops = 0.3 + 0.1 * (np.arange(n_labels) % 4)
         self.sampler.set_stops(stops)
-        assert (self.sampler.parameters() == pairs.T)[:, : 3 * n_labels].all()
 
         def parameters(name):
             kind, number = name[:2]
-            labels = {"H": 0, "I": 1, "J": 2, "W": 3}
-            if kind == "G":
-                return tuple(pairs[4 * n_labels + 1 + number])
-            if kind == "JX":
-                return tuple(pairs[4 * n_labels])
-            label = self.symbol_label[number] if kind in ("H", "J") else number
-            return tuple(pairs[labels[kind] * n_labels + label])
+            if kind in ("G", "JX"):
+                return tuple(pairs[4 * n_labels + (1 + number if kind == "G" else 0)])
+            return tuple(pairs["HIJW".index(kind) * n_labels + (label[number] if kind in ("H", "J") else number)])
 
+        raw = raw_probabilities(trees, "frequency", self.subcategories, classes)
         self.reference = Reference(
-            trees, self.symbol_label.tolist(), parameters, stops.tolist(), *(list(one) for one in arguments), levels
+            trees,
+            label.tolist(),
+            parameters=parameters,
+            stop=stops.tolist(),
+            levels=levels,
+            rule_base=(raw / refinements(trees, self.subcategories)).tolist(),
+            rule_class=rule_class.tolist(),
+            lexical_share=lexical_shares(trees).tolist(),
+            class_word_base=self.words.class_word_base.tolist(),
         )
 
     def start(self):
@@ -116,3 +121,78 @@ def test_posterior(bank, options, move):
     expected = case.reference.posterior(case.symbols.tolist(), move == "joint", whole)
     seen = case.frequencies(move, n=4000, thin=4, joint=move == "joint")
     assert pyp.chi_square(seen, expected) > 1e-3
+
+
+# ---- the grammar ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("levels", [1, 2, 3])
+@pytest.mark.parametrize(("bank", "classes"), [("chains", False), ("labels", False), ("short", True), ("labels", True)])
+def test_trees_weigh_the_same_under_restaurants_and_grammar(bank, classes, levels):
+    case = Case(bank, levels=levels, classes=classes).start()
+    for iteration in range(5):
+        case.sampler.blocked_sweep(iteration, joint=iteration % 2 == 0)
+    means = SiteMeans()
+    for _ in range(2):  # the mean of a sample with itself
+        means.add(case.sampler, case.words, levels)
+        means = SiteMeans.restored(means.state())
+    rules = SiteGrammar(case.corpus, case.trees, case.words, case.subcategories, means, "frequency", levels)
+    grammar = rules.grammar()
+    roots = case.trees.tree_start[:-1].tolist()
+    weights = [tree_weight(grammar, case.trees, root) for root in roots]
+    assert weights == pytest.approx(Frozen(case.reference, case.sampler).trees(), rel=1e-9)
+    # Coarser grammars make the same trees.
+    for ancestor in (np.arange(len(case.subcategories.label)), case.subcategories.parent):
+        _, coarse = rules.coarse_grammar(case.sampler.symbols(), ancestor)
+        assert all(tree_weight(coarse, case.trees, root) > 0 for root in roots)
+        symbol_map = rules.symbol_map(grammar, ancestor)
+        known = symbol_map >= 0
+        assert (coarse.label[symbol_map[known]] == grammar.label[known]).all()
+
+
+# ---- counts -------------------------------------------------------------------------------------------------
+
+
+def mixed_sweeps(sampler, iterations, **options):
+    trace = []
+    for iteration in iterations:
+        for move in MOVES.values():
+            move(sampler, iteration)
+            assert sampler.counts_fit()
+        trace.append(sampler.resample_parameters(iteration, **options))
+    return trace
+
+
+def everything(sampler):
+    parts = [sampler.symbols(), sampler.sites(), sampler.parameters(), sampler.stops(), sampler.parts()]
+    return [part.tolist() for part in (*parts, sampler.dishes(), *sampler.seating().values())]
+
+
+@pytest.mark.parametrize("levels", [1, 2, 3])
+def test_counts_are_those_of_the_derivations(levels):
+    case = Case("labels", levels=levels, classes=True).start()
+    sampler = case.sampler
+    mixed_sweeps(sampler, range(40))
+    counts = Frozen(case.reference, sampler).counts
+    sites, symbols = sampler.sites().tolist(), sampler.symbols().tolist()
+    orders = Counter(case.reference.fragments(sites, symbols).values())
+    assert {dish: n for (name, dish), (n, _) in counts.items() if name[0] == "G"} == orders
+    sampler.empty()
+    for kind in ("dish", *KINDS):
+        assert not sampler.houses(kind)[:2].any()
+    assert not len(sampler.cells("rule"))
+    assert not len(sampler.cells("base"))
+    sampler.start(case.symbols)
+    assert sampler.counts_fit()
+
+
+def test_going_on_from_what_was_saved():
+    case, other = Case("chains").start(), Case("chains")
+    mixed_sweeps(case.sampler, range(10))
+    other.sampler.set_parameters(case.sampler.parameters())
+    other.sampler.set_stops(case.sampler.stops())
+    other.sampler.restore(case.sampler.symbols(), case.sampler.sites(), case.sampler.seating())
+    assert everything(other.sampler) == everything(case.sampler)
+    traces = [mixed_sweeps(each.sampler, range(10, 20)) for each in (case, other)]
+    assert traces[0] == traces[1]
+    assert everything(other.sampler) == everything(case.sampler)

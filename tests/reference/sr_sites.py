@@ -3,8 +3,8 @@ tables, every refinement of every table, one by one.
 
 A fragment is a tuple ``(symbol, rule, left part, right part)``; a part is such a tuple with the symbol None, a number
 (the refined symbol of a frontier) or None for no child. Restaurants have names: ``("G", symbol)`` over fragments,
-``("H", symbol)`` over refined rules, ``("I", label)`` over rules without their root's subcategory, ``("J", symbol)`` and
-``("JX", label)`` over classes, ``("W", label, class)`` over words.
+``("H", symbol)`` over refined rules, ``("I", label)`` over rules without their root's subcategory, ``("J", symbol)``
+and ``("JX", label)`` over classes, ``("W", label, class)`` over words.
 """
 
 from collections import Counter, defaultdict
@@ -32,9 +32,7 @@ class Reference:
     levels : {1, 2, 3}
     """
 
-    def __init__(
-        self, trees, symbol_label, parameters, stop, rule_base, rule_class, lexical_share, class_word_base, levels
-    ):
+    def __init__(self, trees, symbol_label, *, parameters, stop, levels, **base):
         self.children = list(zip(trees.left.tolist(), trees.right.tolist(), strict=True))
         self.rule, self.label = trees.rule.tolist(), trees.label.tolist()
         self.roots = trees.tree_start[:-1].tolist()
@@ -44,8 +42,8 @@ class Reference:
         for symbol, label in enumerate(symbol_label):
             self.symbols_of[label].append(symbol)
         self.parameters, self.stop, self.levels = parameters, stop, levels
-        self.rule_base, self.rule_class = rule_base, rule_class
-        self.lexical_share, self.class_word_base = lexical_share, class_word_base
+        self.rule_base, self.rule_class = base["rule_base"], base["rule_class"]
+        self.lexical_share, self.class_word_base = base["lexical_share"], base["class_word_base"]
 
     # ---- one fragment ------------------------------------------------------------------------------------
 
@@ -155,9 +153,7 @@ class Reference:
     def weights(self, sites, symbols):
         """p(sites, symbols of sites) by the numbers of tables of fragments and of rules."""
         orders = Counter((("G", fragment[0]), fragment) for fragment in self.fragments(sites, symbols).values())
-        refined = {
-            fragment: list(self.refinements(fragment[0], fragment[1:])) for _, fragment in orders
-        }
+        refined = {fragment: list(self.refinements(fragment[0], fragment[1:])) for _, fragment in orders}
         result = Counter()
         for tables, seats in self.table_weights(orders):
             weight = seats * prod(
@@ -186,9 +182,7 @@ class Reference:
             if not joint:
                 yield sites, tuple(symbols)
                 continue
-            choices = [
-                self.symbols_of[label] if site else [-1] for label, site in zip(self.label, sites, strict=True)
-            ]
+            choices = [self.symbols_of[label] if site else [-1] for label, site in zip(self.label, sites, strict=True)]
             for chosen in product(*choices):
                 yield sites, chosen
 
@@ -200,3 +194,114 @@ class Reference:
                 sums[view(sites, chosen, *n_tables)] += weight
         total = sum(sums.values())
         return {outcome: weight / total for outcome, weight in sums.items()}
+
+
+class Frozen:
+    """Predictive probabilities with the counts of a sampler as they are, by the definitions.
+
+    Parameters
+    ----------
+    reference : Reference
+    sampler : SrSiteSampler
+    """
+
+    def __init__(self, reference, sampler):
+        self.reference = reference
+        self.counts = {}  # customers and tables of every (restaurant, dish)
+        parts = []
+        for rule, *codes in sampler.parts().tolist():
+            parts.append((rule, *(parts[code] if code >= 0 else None if code == -1 else -2 - code for code in codes)))
+        for part, symbol, *counts in sampler.dishes().tolist():
+            self.counts[("G", symbol), (symbol, *parts[part])] = counts
+        for rule, own, left, right, *counts in sampler.cells("rule").tolist():
+            refined = self.refined(rule, own, left, right)
+            self.counts[("H", refined[0]), refined] = counts
+        for rule, own, left, right, *counts in sampler.cells("base").tolist():
+            _, *below = self.refined(rule, own, left, right)
+            self.counts[("I", reference.rule_label[rule]), tuple(below)] = counts
+        label_of = {symbol: label for label, symbols in reference.symbols_of.items() for symbol in symbols}
+        for symbol, word_class, *counts in sampler.cells("class").tolist():
+            self.counts[("J", symbol), (label_of[symbol], word_class)] = counts
+        for label, word_class, *counts in sampler.cells("label_class").tolist():
+            self.counts[("JX", label), word_class] = counts
+        for rule, *counts in sampler.cells("word").tolist():
+            self.counts[("W", reference.rule_label[rule], reference.rule_class[rule]), rule] = counts
+        self.totals = defaultdict(lambda: [0, 0])
+        for (name, _), (n, t) in self.counts.items():
+            self.totals[name][0] += n
+            self.totals[name][1] += t
+
+    def refined(self, rule, *subcategories):
+        labels = (self.reference.rule_label[rule], *self.reference.rule_children[rule])
+        symbols = (
+            None if label < 0 else self.reference.symbols_of[label][own]
+            for label, own in zip(labels, subcategories, strict=True)
+        )
+        own, *children = symbols
+        return (own, rule, *children)
+
+    def probability(self, name, dish):
+        if name[0] == "G":
+            base = self.reference.stops(dish[1:]) * sum(
+                prod(self.rule(rule) for rule in rules) for rules in self.reference.refinements(dish[0], dish[1:])
+            )
+        else:
+            orders, base = self.reference.orders_of(name, dish)
+            base *= prod(self.probability(*order) for order in orders)
+            if name[0] == "H" and self.reference.levels == 1:
+                return base
+        discount, strength = self.reference.parameters(name)
+        (n, t), (total_n, total_t) = self.counts.get((name, dish), (0, 0)), self.totals[name]
+        return (n - discount * t + (strength + discount * total_t) * base) / (strength + total_n)
+
+    def rule(self, rule):
+        return self.probability(("H", rule[0]), rule)
+
+    def trees(self):
+        """The probability of every tree: the sum over its derivations, sites and their symbols."""
+        reference = self.reference
+        ends = [*reference.roots[1:], len(reference.rule)]
+        result = []
+        for start, end in zip(reference.roots, ends, strict=True):
+            total, n_before, n_after = 0.0, start, len(reference.rule) - end
+            for flags in product(*[(1,) if node == start else (0, 1) for node in range(start, end)]):
+                sites = (0,) * n_before + flags + (0,) * n_after
+                choices = [
+                    reference.symbols_of[label] if site else [-1]
+                    for label, site in zip(reference.label, sites, strict=True)
+                ]
+                for symbols in product(*choices):
+                    fragments = reference.fragments(sites, symbols).values()
+                    total += prod(self.probability(("G", fragment[0]), fragment) for fragment in fragments)
+            result.append(total)
+        return result
+
+
+def tree_weight(grammar, trees, root):
+    """The inside weight of a known tree: the sum over all ways in which the grammar makes it."""
+    bridges = defaultdict(list)
+    for (above, below), weight in zip(grammar.bridge.tolist(), grammar.bridge_weight.tolist(), strict=True):
+        bridges[below].append((above, weight))
+
+    def inside(node):
+        children = [inside(child) for child in (trees.left[node], trees.right[node]) if child >= 0]
+        kind = ("lexical", "unary", "binary")[len(children)]
+        word = int(trees.rule_word[trees.rule[node]])
+        values = Counter()
+        rules, weights = getattr(grammar, kind).tolist(), getattr(grammar, f"{kind}_weight").tolist()
+        for (symbol, *below), weight in zip(rules, weights, strict=True):
+            if grammar.label[symbol] != trees.label[node] or (not children and below != [word]):
+                continue
+            values[symbol] += weight * prod(child[own] for child, own in zip(children, below, strict=False))
+        # Bridges are in no circle: what they add is passed on until nothing is left.
+        fresh = Counter(values)
+        while fresh:
+            more = Counter()
+            for below, value in fresh.items():
+                for above, weight in bridges[below]:
+                    more[above] += weight * value
+            values.update(more)
+            fresh = Counter({symbol: value for symbol, value in more.items() if value})
+        return values
+
+    return inside(root)[grammar.root]

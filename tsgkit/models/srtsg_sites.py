@@ -13,7 +13,6 @@ rule for every rule and part seen and never their product.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from tsgkit.grammar import WeightedGrammar
 from tsgkit.models.rules import TreeArrays
 from tsgkit.models.srtsg import (
     RefinedGrammar,
+    RuleLists,
     Subcategories,
     Words,
     lexical_shares,
@@ -105,7 +105,8 @@ class SiteMeans:
         Of (rule, subcategories of parent and children): cached weights in H and I.
     values : dict of ndarray
         ``site_bridge`` and ``rule_bridge`` per symbol, ``base_bridge`` and ``stop`` per label, ``frequency`` of every
-        symbol among the nodes; and for words with classes what `RuleMeans` has, with ``word`` and ``word_bridge`` per rule.
+        symbol among the nodes; and for words with classes what `RuleMeans` has, but ``word`` and ``word_bridge`` per
+        rule.
     """
 
     n_samples: int = 0
@@ -153,13 +154,16 @@ class SiteMeans:
     def restored(cls, state: dict[str, np.ndarray]) -> "SiteMeans":
         """What `state` gave."""
         means = cls(int(state["samples"][0]))
-        means.number_of = {(rule, left, right): number for number, (rule, left, right) in enumerate(state["parts"].tolist())}
+        means.number_of = {
+            (rule, left, right): number for number, (rule, left, right) in enumerate(state["parts"].tolist())
+        }
         for name, n_columns in (("fragments", 2), ("rules", 4), ("base", 4)):
             rows, weight = state[f"{name}_rows"].reshape(-1, n_columns), state[f"{name}_weight"]
             if len(rows) != len(weight):
                 raise ValueError("a weight has no rule")
             setattr(means, name, WeightTable(rows, weight))
-        means.values = {name.removeprefix("value_"): value for name, value in state.items() if name.startswith("value_")}
+        names = [name for name in state if name.startswith("value_")]
+        means.values = {name.removeprefix("value_"): state[name] for name in names}
         return means
 
 
@@ -195,11 +199,12 @@ def sample_values(sampler: SrSiteSampler, words: Words, levels: int) -> dict[str
     return result
 
 
+@dataclass
 class SiteGrammar:
     """The transform of a mean of samples, and coarser grammars to prune it.
 
-    Symbols: sites ``x_k`` as `Subcategories.number` counts them, then ``x_k'``, then ``x_k*`` (a site or going on), then
-    for every label ``x''`` and ``x?`` (any subcategory), then private symbols.
+    Symbols: sites ``x_k`` as `Subcategories.number` counts them, then ``x_k'``, then ``x_k*`` (a site or going on),
+    then for every label ``x''`` and ``x?`` (any subcategory), then private symbols.
 
     Parameters
     ----------
@@ -213,18 +218,17 @@ class SiteGrammar:
     levels : {1, 2, 3}
     """
 
-    def __init__(
-        self,
-        corpus: FlatCorpus,
-        trees: TreeArrays,
-        words: Words,
-        subcategories: Subcategories,
-        means: SiteMeans,
-        base: str,
-        levels: int,
-    ) -> None:
-        self.corpus, self.trees, self.words, self.means, self.levels = corpus, trees, words, means, levels
-        self.raw = raw_probabilities(trees, base, subcategories, bool(words.classes))
+    corpus: FlatCorpus
+    trees: TreeArrays
+    words: Words
+    subcategories: Subcategories
+    means: SiteMeans
+    base: str
+    levels: int
+
+    def __post_init__(self) -> None:
+        trees, words, subcategories = self.trees, self.words, self.subcategories
+        self.raw = raw_probabilities(trees, self.base, subcategories, bool(words.classes))
         self.label = subcategories.label
         self.n_symbols, self.n_labels = len(self.label), trees.n_labels
         self.first = np.searchsorted(self.label, np.arange(self.n_labels))
@@ -235,28 +239,21 @@ class SiteGrammar:
             tags = np.stack([trees.rule_label, words.rule_class], axis=1)[is_word]
             _, first_of, place = np.unique(tags, axis=0, return_index=True, return_inverse=True)
             self.word_house[is_word] = np.flatnonzero(is_word)[first_of[place.ravel()]]
-        self.rows: dict[str, list[np.ndarray]] = {"binary": [], "unary": [], "bridge": [], "lexical": []}
-        self.weights: dict[str, list[np.ndarray]] = {kind: [] for kind in self.rows}
+        self.rules = RuleLists()
 
     @property
     def n_shared(self) -> int:
         """The number of symbols that are not private."""
         return 3 * self.n_symbols + 2 * self.n_labels
 
-    def add(self, kind: str, value: np.ndarray, *columns: np.ndarray) -> None:
-        keep = value > 0
-        self.rows[kind].append(np.stack([np.asarray(column)[keep] for column in columns], axis=1))
-        self.weights[kind].append(value[keep])
-
     def add_rules(
         self, parent: np.ndarray, rule: np.ndarray, left: np.ndarray, right: np.ndarray, value: np.ndarray
     ) -> None:
         """Rules with symbols in place of their labels; what is given as a child that is not there does not matter."""
-        has_left, has_right = self.trees.rule_left_label[rule] >= 0, self.trees.rule_right_label[rule] >= 0
-        one, none = has_left & ~has_right, ~has_left
-        self.add("binary", value[has_right], parent[has_right], left[has_right], right[has_right])
-        self.add("unary", value[one], parent[one], left[one])
-        self.add("lexical", value[none], parent[none], self.trees.rule_word[rule[none]])
+        others = self.trees.rule_left_label[rule] >= 0
+        right = np.where(self.trees.rule_right_label[rule] >= 0, right, -1)
+        self.rules.add_with_children(value[others], parent[others], left[others], right[others])
+        self.rules.add("lexical", value[~others], parent[~others], self.trees.rule_word[rule[~others]])
 
     def grammar(self) -> WeightedGrammar:
         """The whole transform."""
@@ -266,10 +263,10 @@ class SiteGrammar:
         unrefined = 3 * n_symbols + np.arange(n_labels)
         any_of = unrefined + n_labels
         private_label = self.add_fragments()
-        self.add("bridge", means.mean("site_bridge"), site, inner)
+        self.rules.add("bridge", means.mean("site_bridge"), site, inner)
         stop = means.mean("stop")[self.label]
-        self.add("bridge", stop, either, site)
-        self.add("bridge", 1.0 - stop, either, inner)
+        self.rules.add("bridge", stop, either, site)
+        self.rules.add("bridge", 1.0 - stop, either, inner)
         has_class = self.words.rule_class >= 0
         for table, is_base in ((means.rules, False), (means.base, True)):
             rule, own, *below = table.rows[~has_class[table.rows[:, 0]]].T
@@ -283,24 +280,20 @@ class SiteGrammar:
             self.add_rules(parent, rule, *children, value)
         backs_off = np.bincount(trees.rule_label[~has_class], minlength=n_labels) > 0
         goes = backs_off[self.label]
-        self.add("bridge", means.mean("rule_bridge")[goes], inner[goes], unrefined[self.label[goes]])
+        self.rules.add("bridge", means.mean("rule_bridge")[goes], inner[goes], unrefined[self.label[goes]])
         rule = np.flatnonzero(~has_class)
         label = trees.rule_label[rule]
         children = [any_of[child[rule]] for child in (trees.rule_left_label, trees.rule_right_label)]
         value = self.raw[rule] * means.mean("base_bridge")[label]
         self.add_rules(unrefined[label], rule, *children, value)
         per_label = np.bincount(self.label, minlength=n_labels)
-        self.add("bridge", 1.0 / per_label[self.label], any_of[self.label], either)
-        words = list(self.corpus.words)
-        if self.words.classes:
-            words = self.add_words(words)
-        arrays: dict[str, Any] = {kind: np.concatenate(rows).astype(np.int32) for kind, rows in self.rows.items()}
-        arrays |= {f"{kind}_weight": np.concatenate(values) for kind, values in self.weights.items()}
+        self.rules.add("bridge", 1.0 / per_label[self.label], any_of[self.label], either)
+        words = self.add_words() if self.words.classes else list(self.corpus.words)
         symbol_label = np.concatenate(
             [self.label, self.label, self.label, np.arange(n_labels), np.arange(n_labels), private_label]
         )
         root = int(self.first[self.corpus.label[0]])
-        return WeightedGrammar(self.corpus.labels, words, symbol_label.astype(np.int32), root, **arrays)
+        return WeightedGrammar(self.corpus.labels, words, symbol_label.astype(np.int32), root, **self.rules.arrays())
 
     def add_fragments(self) -> np.ndarray:
         """The rules of fragments; returns the labels of their private symbols."""
@@ -310,26 +303,32 @@ class SiteGrammar:
         for codes in parts[:, 1:].T:
             is_part[codes[codes >= 0]] = True
         private = self.n_shared + np.cumsum(is_part) - 1
-        children = [np.where(codes >= 0, private[codes], -2 - codes) for codes in parts[:, 1:].T]
+        children = [np.where(codes >= 0, private[np.maximum(codes, 0)], -2 - codes) for codes in parts[:, 1:].T]
         part, symbol = self.means.fragments.rows.T
         weight = self.means.fragments.weight / self.means.n_samples
         self.add_rules(symbol, rule[part], *(child[part] for child in children), weight)
         self.add_rules(private[is_part], rule[is_part], *(child[is_part] for child in children), np.ones(is_part.sum()))
         return self.trees.rule_label[rule[is_part]]
 
-    def add_words(self, words: list[str]) -> list[str]:
+    def add_words(self) -> list[str]:
         """The lexical rules of the base where words have classes; returns all words, classes included."""
         rows, weight = self.means.rules.rows, self.means.rules.weight / self.means.n_samples
         lexical = self.words.rule_class[rows[:, 0]] >= 0
         symbol = self.first[self.trees.rule_label[rows[lexical, 0]]] + rows[lexical, 1]
         flat = self.flat_grammar(
-            self.label, rows[lexical, 0], symbol, weight[lexical], self.means.mean("rule_bridge"), self.means.mean("class")
+            self.label,
+            rows[lexical, 0],
+            symbol,
+            weight[lexical],
+            bridge=self.means.mean("rule_bridge"),
+            of_class=self.means.mean("class"),
         )
-
-        def add(kind: str, value: np.ndarray, symbols: np.ndarray, numbers: np.ndarray) -> None:
-            self.add(kind, value, symbols + self.n_symbols, numbers)
-
-        return flat.add_words(words, add)
+        of_base = RuleLists()
+        words = flat.add_words(of_base)
+        arrays = of_base.arrays()
+        symbols, numbers = arrays["lexical"].T
+        self.rules.add("lexical", arrays["lexical_weight"], symbols + self.n_symbols, numbers)
+        return words
 
     def flat_grammar(
         self,
@@ -337,9 +336,9 @@ class SiteGrammar:
         rule: np.ndarray,
         symbol: np.ndarray,
         weight: np.ndarray,
+        *,
         bridge: np.ndarray,
         of_class: np.ndarray,
-        *,
         left: np.ndarray | None = None,
         right: np.ndarray | None = None,
         frequency: np.ndarray | None = None,
@@ -352,7 +351,8 @@ class SiteGrammar:
         ----------
         label : ndarray, one per symbol
         rule, symbol, weight, left, right, base_weight : ndarrays, one per refined rule
-            Treebank rule, symbol, cached weight, symbols of the children, and cached weight without the root's subcategory.
+            Treebank rule, symbol, cached weight, symbols of the children, and cached weight without the root's
+            subcategory.
         bridge, frequency : ndarrays, one per symbol
         of_class : ndarray
             The probability of every class under every symbol.
@@ -440,8 +440,8 @@ class SiteGrammar:
             rule,
             symbol,
             weight,
-            bridge,
-            of_class,
+            bridge=bridge,
+            of_class=of_class,
             left=left,
             right=right,
             frequency=total,
