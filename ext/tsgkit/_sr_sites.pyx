@@ -220,7 +220,7 @@ cdef class SrSiteSampler:
 
     @property
     def n_pairs(self):
-        """How many pairs (discount, strength) there are: those of `SrSampler`, and one per symbol."""
+        """How many pairs (discount, strength) there are: four per label, one more, and one per symbol."""
         return 4 * self.n_labels + 1 + self.n_symbols
 
     cdef House* house_of_pair(self, index_t place, index_t member) except NULL:
@@ -259,12 +259,14 @@ cdef class SrSiteSampler:
         return values
 
     def set_parameters(self, values):
-        """Set what `parameters` gave; without those of G where they come from `SrSampler`."""
+        """Set what `parameters` gave, here or (then without those of G) of an `SrSampler`."""
         cdef index_t place, member, n_labels = self.n_labels
         cdef House* house
         values = np.array(values, dtype=np.float64)
-        if values.shape == (2, 4 * n_labels + 1):
-            values = np.concatenate([values, self.parameters()[:, 4 * n_labels + 1:]], axis=1)
+        if values.shape == (2, 5 * n_labels + 1):
+            # Its restaurants of groups have no place here.
+            values = np.concatenate(
+                [values[:, :4 * n_labels], values[:, 5 * n_labels:], self.parameters()[:, 4 * n_labels + 1:]], axis=1)
         if values.shape != (2, self.n_pairs):
             raise ValueError("one discount and one strength are needed for every restaurant")
         if not ((values[0] >= 0) & (values[0] < 1)).all() or not ((values[1] > 0) & np.isfinite(values[1])).all():
@@ -497,7 +499,7 @@ cdef class SrSiteSampler:
                 refinement.extend([value for value in table.refinement])
         result["dish"] = np.array(plain, dtype=np.int32).reshape(-1, 3)
         result["refined"] = np.array(refined, dtype=np.int32).reshape(-1, 2)
-        result["refinement"] = np.array(refinement, dtype=np.int16)
+        result["refinement"] = np.array(refinement, dtype=np.int32)
         return result
 
     def restore(self, symbols, sites, seating):
@@ -523,7 +525,7 @@ cdef class SrSiteSampler:
         cdef symbol_t guest, _table
         cdef RefinedTable table
         cdef Dish* dish
-        cdef const int16_t[::1] subcategories = np.ascontiguousarray(seating["refinement"], dtype=np.int16)
+        subcategories = np.asarray(seating["refinement"], dtype=np.int64)
         n_symbols = np.diff([value for value in self.sampler.rules.first_symbol])
         n_dishes = self.sampler.dishes.size()
         plain, refined = np.asarray(seating["dish"], dtype=np.int64), np.asarray(seating["refined"], dtype=np.int64)
@@ -541,7 +543,7 @@ cdef class SrSiteSampler:
                     self.sampler.dish_houses[dish.symbol].grow(dish.tables, guest)
         for number, size in refined.tolist():
             labels = [value for value in self.sampler.internal_labels(number)]
-            values = np.asarray(subcategories[first:first + len(labels)])
+            values = subcategories[first:first + len(labels)]
             if not labels or len(values) != len(labels) or (values < 0).any() or (values >= n_symbols[labels]).any():
                 raise ValueError("a table's refinement is not one of its dish")
             first += len(labels)
@@ -551,7 +553,7 @@ cdef class SrSiteSampler:
             dish.refined.push_back(table)
             for guest in range(size):
                 self.sampler.dish_houses[dish.symbol].grow(dish.tables, guest)
-        if first != subcategories.shape[0]:
+        if subcategories.shape != (first,):
             raise ValueError("a refinement has no table")
         return 0
 
