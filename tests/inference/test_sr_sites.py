@@ -88,7 +88,7 @@ def test_damaged_checkpoints_are_refused(tmp_path):
         {"stops": state["stops"] + 1},
         {"parameters": state["parameters"][:, 1:]},
         {"seating_refined": rows[1:]},
-        {"seating_refined": rows + [10**6, 0]},
+        {"seating_refined": rows + np.array([10**6, 0])},
         {"seating_refined": rows * [1, 0]},
         {"seating_refinement": state["seating_refinement"][1:]},
         {"seating_refinement": state["seating_refinement"] + 100},

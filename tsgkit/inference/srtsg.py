@@ -20,6 +20,7 @@ from tsgkit.models.srtsg import (
     Words,
     make_sampler,
     raw_probabilities,
+    refined_probabilities,
 )
 from tsgkit.models.srtsg_sites import SiteGrammar, SiteMeans, make_site_sampler
 from tsgkit.models.subcategories import read_splits
@@ -299,6 +300,8 @@ class SrTraining:
         self.sampler.merge(is_merged, iteration)
         last = self.splits[-1]
         self.splits[-1] = Subcategories(last.group_label, self.sampler.n_options(), last.n_labels)
+        base = refined_probabilities(self.trees, self.words, self.settings.base, self.splits[-1])
+        self.sampler.set_rule_base(base)
 
     def describe(self, record: Record) -> dict[str, str]:
         """The progress bar's figures."""

@@ -26,7 +26,7 @@ from tsgkit.models.srtsg import (
     Words,
     lexical_shares,
     raw_probabilities,
-    refinements,
+    refined_probabilities,
 )
 from tsgkit.treebank import FlatCorpus
 
@@ -40,11 +40,10 @@ def make_site_sampler(
     trees: TreeArrays, words: Words, subcategories: Subcategories, *, base: str, levels: int = 3, seed: int = 0
 ) -> SrSiteSampler:
     """A sampler of sites with nobody seated."""
-    raw = raw_probabilities(trees, base, subcategories, bool(words.classes))
     return SrSiteSampler(
         trees,
         subcategories.label,
-        np.where(words.rule_class >= 0, 1.0, raw / refinements(trees, subcategories)),
+        refined_probabilities(trees, words, base, subcategories),
         words.rule_class,
         lexical_shares(trees),
         words.class_word_base,
