@@ -409,7 +409,8 @@ cdef class SrSiteSampler:
         """The cells of a kind that are in use, with their customers and tables.
 
         Of ``rule`` and ``base``: rule, subcategories of parent and children (0 where there is none), customers, tables.
-        Of ``class`` and ``label_class``: symbol or label, class, customers, tables; of ``word``: rule, customers, tables.
+        Of ``class`` and ``label_class``: symbol or label, class, customers, tables; of ``word``: rule, customers,
+        tables.
         """
         cdef index_t number, cell, n_classes = self.sampler.rules.class_word_base.size()
         cdef RefinedRule* rule
@@ -599,7 +600,8 @@ cdef class SrSiteSampler:
 
 def require_rows(rows, above, lowest):
     """Refuse rows whose numbers are not in range; a column without an upper end has None."""
-    if rows.ndim != 2 or rows.shape[1] != len(lowest) or (rows < lowest).any() or (rows > np.iinfo(np.int32).max).any():
+    largest = np.iinfo(np.int32).max
+    if rows.ndim != 2 or rows.shape[1] != len(lowest) or (rows < lowest).any() or (rows > largest).any():
         raise ValueError("a table is not there")
     for column, end in enumerate(above):
         if end is not None and (rows[:, column] >= end).any():

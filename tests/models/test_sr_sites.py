@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from nltk.tree import Tree
 from reference import pyp
-from reference.sr_sites import Frozen, Reference, tree_weight
+from reference.sr_sites import Frozen, Mutated, Reference, tree_weight
 
 from tsgkit._sr_sites import KINDS
 from tsgkit.models.rules import number_rules
@@ -27,7 +27,7 @@ BANKS = {
 class Case:
     """A sampler with fixed parameters, and the model it should sample from."""
 
-    def __init__(self, bank, *, levels=3, discount=0.4, classes=False, seed=1):
+    def __init__(self, bank, *, levels=3, discount=0.4, classes=False, seed=1, mistake=""):
         corpus = self.corpus = FlatCorpus.from_trees(map(Tree.fromstring, BANKS[bank]))
         trees, self.levels = number_rules(corpus), levels
         self.trees, n_labels = trees, trees.n_labels
@@ -56,7 +56,7 @@ class Case:
             return tuple(pairs["HIJW".index(kind) * n_labels + (label[number] if kind in ("H", "J") else number)])
 
         raw = raw_probabilities(trees, "frequency", self.subcategories, classes)
-        self.reference = Reference(
+        self.reference = (Mutated if mistake else Reference)(
             trees,
             label.tolist(),
             parameters=parameters,
@@ -67,6 +67,8 @@ class Case:
             lexical_share=lexical_shares(trees).tolist(),
             class_word_base=self.words.class_word_base.tolist(),
         )
+
+        self.reference.mistake = mistake
 
     def start(self):
         self.sampler.start(self.symbols)
@@ -121,6 +123,19 @@ def test_posterior(bank, options, move):
     expected = case.reference.posterior(case.symbols.tolist(), move == "joint", whole)
     seen = case.frequencies(move, n=4000, thin=4, joint=move == "joint")
     assert pyp.chi_square(seen, expected) > 1e-3
+
+
+@pytest.mark.parametrize("mistake", ["blind rules", "one refinement", "rootless"])
+def test_mistakes_are_noticed(mistake):
+    case = Case("ladders", mistake=mistake, discount=0.2).start()
+    wrong = case.reference.posterior(case.symbols.tolist(), False, lambda sites, *_: sites)
+    case.reference.mistake = ""
+    right = case.reference.posterior(case.symbols.tolist(), False, lambda sites, *_: sites)
+    seen = Counter()
+    for (sites, *_), n in case.frequencies("blocked", n=4000, thin=3).items():
+        seen[sites] += n
+    assert pyp.chi_square(seen, right) > 1e-3
+    assert pyp.chi_square(seen, wrong) < 1e-6
 
 
 # ---- the grammar ------------------------------------------------------------------------------------------
@@ -184,6 +199,16 @@ def test_counts_are_those_of_the_derivations(levels):
     assert not len(sampler.cells("base"))
     sampler.start(case.symbols)
     assert sampler.counts_fit()
+
+
+@pytest.mark.parametrize("levels", [1, 2, 3])
+@pytest.mark.parametrize("classes", [False, True])
+def test_log_joint_is_that_of_the_definition(levels, classes):
+    case = Case("labels", levels=levels, classes=classes).start()
+    for iteration in range(5):
+        mixed_sweeps(case.sampler, [iteration], hyper=False, stops=False)
+        expected = Frozen(case.reference, case.sampler).log_joint(case.sampler.seating())
+        assert case.sampler.log_joint() == pytest.approx(expected, abs=1e-9)
 
 
 def test_going_on_from_what_was_saved():

@@ -10,7 +10,7 @@ and ``("JX", label)`` over classes, ``("W", label, class)`` over words.
 from collections import Counter, defaultdict
 from functools import cache
 from itertools import product
-from math import prod
+from math import log, prod
 
 from reference import pyp
 
@@ -196,6 +196,33 @@ class Reference:
         return {outcome: weight / total for outcome, weight in sums.items()}
 
 
+class Mutated(Reference):
+    """The model with a mistake in it.
+
+    Parameters
+    ----------
+    mistake : {"blind rules", "one refinement", "rootless"}
+        Rules of tables do not see each other; internal nodes have their first subcategory; fragments of all symbols
+        of a label share a restaurant.
+    """
+
+    mistake = ""
+
+    def refinements(self, symbol, part):
+        every = list(super().refinements(symbol, part))
+        return every[:1] if self.mistake == "one refinement" else every
+
+    def lower(self, orders, layer=0):
+        if self.mistake != "blind rules" or layer:
+            return super().lower(orders, layer)
+        return {0: prod(sum(super(Mutated, self).lower(((key, 1),)).values()) ** n for key, n in orders)}
+
+    def table_weights(self, orders):
+        if self.mistake == "rootless" and orders and next(iter(orders))[0][0] == "G":
+            orders = {(("G", self.symbols_of[self.rule_label[dish[1]]][0]), dish): n for (_, dish), n in orders.items()}
+        return super().table_weights(orders)
+
+
 class Frozen:
     """Predictive probabilities with the counts of a sampler as they are, by the definitions.
 
@@ -211,8 +238,10 @@ class Frozen:
         parts = []
         for rule, *codes in sampler.parts().tolist():
             parts.append((rule, *(parts[code] if code >= 0 else None if code == -1 else -2 - code for code in codes)))
+        self.fragments = []
         for part, symbol, *counts in sampler.dishes().tolist():
-            self.counts[("G", symbol), (symbol, *parts[part])] = counts
+            self.fragments.append((symbol, *parts[part]))
+            self.counts[("G", symbol), self.fragments[-1]] = counts
         for rule, own, left, right, *counts in sampler.cells("rule").tolist():
             refined = self.refined(rule, own, left, right)
             self.counts[("H", refined[0]), refined] = counts
@@ -256,6 +285,48 @@ class Frozen:
 
     def rule(self, rule):
         return self.probability(("H", rule[0]), rule)
+
+    def log_joint(self, seating):
+        """log p of the sites, the seating, and the refinements of tables."""
+        sizes = defaultdict(list)  # of the tables of every (restaurant, dish)
+        reference = self.reference
+        for row in seating["dish"].tolist():
+            fragment = self.fragments[row[0]]
+            sizes[("G", fragment[0]), fragment] += [row[1]] * row[2]
+        for number, size in seating["refined"].tolist():
+            fragment = self.fragments[number]
+            sizes[("G", fragment[0]), fragment].append(size)
+        label_of = {symbol: label for label, symbols in reference.symbols_of.items() for symbol in symbols}
+        for kind in ("rule", "base", "class", "label_class", "word"):
+            for *cell, size, n_tables in seating[kind].tolist():
+                if kind in ("rule", "base"):
+                    own, *below = self.refined(*cell)
+                    label = reference.rule_label[cell[0]]
+                    key = (("H", own), (own, *below)) if kind == "rule" else (("I", label), tuple(below))
+                elif kind == "class":
+                    key = (("J", cell[0]), (label_of[cell[0]], cell[1]))
+                elif kind == "label_class":
+                    key = (("JX", cell[0]), cell[1])
+                else:
+                    key = (("W", reference.rule_label[cell[0]], reference.rule_class[cell[0]]), cell[0])
+                sizes[key] += [size] * n_tables
+        result, totals = 0.0, defaultdict(lambda: [0, 0])
+        for (name, dish), own in sizes.items():
+            totals[name][0] += sum(own)
+            totals[name][1] += len(own)
+            result += log(pyp.seating_weight(own, reference.parameters(name)[0]))
+            if name[0] == "G":
+                result += len(own) * log(reference.stops(dish[1:]))
+                if reference.levels == 1:
+                    # No restaurants of rules: their factors do not depend on subcategories.
+                    rules = next(iter(reference.refinements(dish[0], dish[1:])))
+                    factors = [reference.orders_of(("H", rule[0]), rule)[1] for rule in rules]
+                    result += len(own) * log(prod(factors))
+            else:
+                result += len(own) * log(reference.orders_of(name, dish)[1])
+        return result + sum(
+            log(pyp.house_weight(*total, *reference.parameters(name))) for name, total in totals.items()
+        )
 
     def trees(self):
         """The probability of every tree: the sum over its derivations, sites and their symbols."""

@@ -13,6 +13,7 @@ rule for every rule and part seen and never their product.
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -245,10 +246,9 @@ class SiteGrammar:
         """The number of symbols that are not private."""
         return 3 * self.n_symbols + 2 * self.n_labels
 
-    def add_rules(
-        self, parent: np.ndarray, rule: np.ndarray, left: np.ndarray, right: np.ndarray, value: np.ndarray
-    ) -> None:
+    def add_rules(self, value: np.ndarray, parent: np.ndarray, rule: np.ndarray, children: list[np.ndarray]) -> None:
         """Rules with symbols in place of their labels; what is given as a child that is not there does not matter."""
+        left, right = children
         others = self.trees.rule_left_label[rule] >= 0
         right = np.where(self.trees.rule_right_label[rule] >= 0, right, -1)
         self.rules.add_with_children(value[others], parent[others], left[others], right[others])
@@ -276,7 +276,7 @@ class SiteGrammar:
                 either[self.first[child[rule]] + subcategory]
                 for child, subcategory in zip((trees.rule_left_label, trees.rule_right_label), below, strict=True)
             ]
-            self.add_rules(parent, rule, *children, value)
+            self.add_rules(value, parent, rule, children)
         backs_off = np.bincount(trees.rule_label[~has_class], minlength=n_labels) > 0
         goes = backs_off[self.label]
         self.rules.add("bridge", means.mean("rule_bridge")[goes], inner[goes], unrefined[self.label[goes]])
@@ -284,7 +284,7 @@ class SiteGrammar:
         label = trees.rule_label[rule]
         children = [any_of[child[rule]] for child in (trees.rule_left_label, trees.rule_right_label)]
         value = self.raw[rule] * means.mean("base_bridge")[label]
-        self.add_rules(unrefined[label], rule, *children, value)
+        self.add_rules(value, unrefined[label], rule, children)
         per_label = np.bincount(self.label, minlength=n_labels)
         self.rules.add("bridge", 1.0 / per_label[self.label], any_of[self.label], either)
         words = self.add_words() if self.words.classes else list(self.corpus.words)
@@ -292,7 +292,8 @@ class SiteGrammar:
             [self.label, self.label, self.label, np.arange(n_labels), np.arange(n_labels), private_label]
         )
         root = int(self.first[self.corpus.label[0]])
-        return WeightedGrammar(self.corpus.labels, words, symbol_label.astype(np.int32), root, **self.rules.arrays())
+        arrays: dict[str, Any] = self.rules.arrays()
+        return WeightedGrammar(self.corpus.labels, words, symbol_label.astype(np.int32), root, **arrays)
 
     def add_fragments(self) -> np.ndarray:
         """The rules of fragments; returns the labels of their private symbols."""
@@ -305,8 +306,8 @@ class SiteGrammar:
         children = [np.where(codes >= 0, private[np.maximum(codes, 0)], -2 - codes) for codes in parts[:, 1:].T]
         part, symbol = self.means.fragments.rows.T
         weight = self.means.fragments.weight / self.means.n_samples
-        self.add_rules(symbol, rule[part], *(child[part] for child in children), weight)
-        self.add_rules(private[is_part], rule[is_part], *(child[is_part] for child in children), np.ones(is_part.sum()))
+        self.add_rules(weight, symbol, rule[part], [child[part] for child in children])
+        self.add_rules(np.ones(is_part.sum()), private[is_part], rule[is_part], [child[is_part] for child in children])
         return self.trees.rule_label[rule[is_part]]
 
     def add_words(self) -> list[str]:
