@@ -259,14 +259,10 @@ cdef class SrSiteSampler:
         return values
 
     def set_parameters(self, values):
-        """Set what `parameters` gave, here or (then without those of G) of an `SrSampler`."""
+        """Set what `parameters` gave."""
         cdef index_t place, member, n_labels = self.n_labels
         cdef House* house
         values = np.array(values, dtype=np.float64)
-        if values.shape == (2, 5 * n_labels + 1):
-            # Its restaurants of groups have no place here.
-            values = np.concatenate(
-                [values[:, :4 * n_labels], values[:, 5 * n_labels:], self.parameters()[:, 4 * n_labels + 1:]], axis=1)
         if values.shape != (2, self.n_pairs):
             raise ValueError("one discount and one strength are needed for every restaurant")
         if not ((values[0] >= 0) & (values[0] < 1)).all() or not ((values[1] > 0) & np.isfinite(values[1])).all():
@@ -282,6 +278,15 @@ cdef class SrSiteSampler:
             place = 3 * n_labels + self.sampler.rules.word_house_label[member]
             house = &self.sampler.rules.houses[4][member]
             house.discount, house.strength = view[0, place], view[1, place]
+
+    def take_parameters(self, values):
+        """Set what `SrSampler.parameters` gave; those of G, which it does not have, stay."""
+        values, n_labels = np.asarray(values, dtype=np.float64), self.n_labels
+        if values.shape != (2, 5 * n_labels + 1):
+            raise ValueError("one discount and one strength are needed for every restaurant")
+        # The restaurants of groups have no place here.
+        own = self.parameters()[:, 4 * n_labels + 1:]
+        self.set_parameters(np.concatenate([values[:, :4 * n_labels], values[:, 5 * n_labels:], own], axis=1))
 
     def stops(self):
         """The probability of stopping at every label."""

@@ -221,3 +221,92 @@ def test_going_on_from_what_was_saved():
     traces = [mixed_sweeps(each.sampler, range(10, 20)) for each in (case, other)]
     assert traces[0] == traces[1]
     assert everything(other.sampler) == everything(case.sampler)
+
+
+# ---- parameters ---------------------------------------------------------------------------------------------
+
+
+def test_stopping_is_drawn_from_the_dishes_of_tables():
+    case = Case("labels").start()
+    mixed_sweeps(case.sampler, range(10), hyper=False, stops=False)
+    n_labels = case.trees.n_labels
+    numbers = np.zeros((2, n_labels))  # of frontiers and internal nodes
+
+    def count(part, n):
+        rule, *below = part
+        for label, code in zip(case.reference.rule_children[rule], below, strict=True):
+            if code is not None:
+                numbers[int(isinstance(code, tuple)), label] += n
+            if isinstance(code, tuple):
+                count(code, n)
+
+    for (name, dish), (_, n_tables) in Frozen(case.reference, case.sampler).counts.items():
+        if name[0] == "G":
+            count(dish[1:], n_tables)
+    draws = []
+    for iteration in range(4000):
+        case.sampler.resample_parameters(iteration, hyper=False)
+        draws.append(case.sampler.stops())
+    a, b = numbers + 1
+    spread = np.sqrt(a * b / (a + b) ** 2 / (a + b + 1))
+    assert (abs(np.mean(draws, axis=0) - a / (a + b)) < 4 * spread / np.sqrt(4000)).all()
+    assert np.std(draws, axis=0) == pytest.approx(spread, rel=0.1)
+
+
+def test_which_restaurants_share_parameters():
+    case = Case("labels", classes=True).start()
+    mixed_sweeps(case.sampler, range(3))
+    label = case.subcategories.label
+    word_label = np.zeros(case.sampler.houses("word").shape[1], dtype=int)
+    house_of = case.sampler.word_houses()
+    word_label[house_of[house_of >= 0]] = case.trees.rule_label[house_of >= 0]
+    groups = {
+        "dish": np.arange(len(label)),
+        "rule": label,
+        "base": np.arange(case.trees.n_labels),
+        "class": label,
+        "label_class": np.zeros(case.trees.n_labels, dtype=int),
+        "word": word_label,
+    }
+    for kind, group in groups.items():
+        pairs = case.sampler.houses(kind)[2:].T
+        _, first, place = np.unique(group, return_index=True, return_inverse=True)
+        assert (pairs == pairs[first][place]).all()
+        assert len(np.unique(pairs, axis=0)) == len(first)
+    before = case.sampler.parameters()
+    case.sampler.set_parameters(before)
+    assert (case.sampler.parameters() == before).all()
+
+
+# ---- what is refused ------------------------------------------------------------------------------------------
+
+
+def test_calls_that_do_not_fit_are_refused():
+    case = Case("short")
+    sampler, symbols = case.sampler, case.symbols
+    for call in (sampler.empty, lambda: sampler.local_sweep(1), lambda: sampler.blocked_sweep(1)):
+        with pytest.raises(ValueError, match="no trees are seated"):
+            call()
+    sites = np.ones(len(symbols))
+    for states, message in (
+        ((symbols[1:],), "symbol is not there"),
+        ((symbols + 100,), "symbol is not there"),
+        ((np.zeros_like(symbols),), "another label"),
+        ((symbols, sites[1:]), "do not fit"),
+        ((symbols, sites * 2), "do not fit"),
+        ((symbols, sites * 0), "no substitution site"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            sampler.start(*states)
+    for value in (0.0, 1.0, float("nan")):
+        with pytest.raises(ValueError, match="stopping"):
+            sampler.set_stops(value)
+    pairs = sampler.parameters()
+    for broken in (pairs[:, 1:], pairs + np.array([[1], [0]]), pairs * [[1], [0]], pairs * float("nan")):
+        with pytest.raises(ValueError, match="discount"):
+            sampler.set_parameters(broken)
+    with pytest.raises(ValueError, match="discount"):
+        sampler.take_parameters(pairs)
+    sampler.start(symbols)
+    with pytest.raises(ValueError, match="seated already"):
+        sampler.start(symbols)

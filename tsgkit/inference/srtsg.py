@@ -244,7 +244,7 @@ class SrTraining:
     def begin_sites(self) -> SrSiteSampler:
         """Let every node be a site, with the symbol that the last split has given it."""
         sampler = self.new_site_sampler()
-        sampler.set_parameters(self.sampler.parameters())
+        sampler.take_parameters(self.sampler.parameters())
         sampler.start(self.symbols())
         self.site_sampler = sampler
         return sampler
