@@ -125,15 +125,14 @@ def raw_probabilities(trees: TreeArrays, base: str, subcategories: Subcategories
     """The last base: the probability of every treebank rule before its children choose their subcategories.
 
     ``uniform`` is the paper's: every refinement of every rule of a label is as likely as any other. With ``frequency``
-    it is the rule's relative frequency. Where words have classes, they are not among the rules.
+    it is the rule's relative frequency. Where words have classes, they are not among the rules: the others sum to 1.
     """
     sizes = refinements(trees, subcategories)
     weight = sizes if base == "uniform" else trees.rule_count.astype(np.float64)
     if with_classes:
         weight = np.where(trees.rule_word >= 0, 0.0, weight)
     totals = np.bincount(trees.rule_label, weights=weight, minlength=trees.n_labels)
-    share = lexical_shares(trees) if with_classes else np.zeros(trees.n_labels)
-    return weight / np.maximum(totals, 1e-300)[trees.rule_label] * (1.0 - share)[trees.rule_label]
+    return weight / np.maximum(totals, 1e-300)[trees.rule_label]
 
 
 def refinements(trees: TreeArrays, subcategories: Subcategories) -> np.ndarray:
@@ -231,7 +230,7 @@ def sample_weights(sampler: SrSampler, words: Words) -> dict[str, np.ndarray]:
     cells, first = np.unique(blocks["label_class"][is_word], return_index=True)
     of_label[label[first], word_class[first]] += weight[cells]
     weight, bridge = cached(sampler, "class", sampler.house_of_cells("class"))
-    symbol_label = np.repeat(group_labels(blocks, len(bridge) // 2), 2)
+    symbol_label = np.repeat(sampler.group_labels(), 2)
     of_symbol = bridge[:, None] * of_label[symbol_label]
     cells, first = np.unique(blocks["class_first"][is_word], return_index=True)
     group = blocks["group"][is_word][first]
@@ -245,12 +244,6 @@ def sample_weights(sampler: SrSampler, words: Words) -> dict[str, np.ndarray]:
     unseen = bridge * words.class_word_base[class_of_house]
     result["word"], result["word_bridge"] = weight + unseen[house_of], unseen
     return result
-
-
-def group_labels(blocks: dict[str, np.ndarray], n_groups: int) -> np.ndarray:
-    labels = np.zeros(n_groups, dtype=np.int64)
-    labels[blocks["group"]] = blocks["label"]
-    return labels
 
 
 class RefinedGrammar:
@@ -333,6 +326,8 @@ class RefinedGrammar:
             backs_off[self.trees.rule_label] = True
         goes = backs_off[self.subcategories.label]
         bridge = self.weights["rule_bridge"][exists]
+        if self.words.classes:
+            bridge = bridge * (1.0 - lexical_shares(self.trees))[self.subcategories.label]
         add("bridge", bridge[goes], np.arange(self.n_refined)[goes], unrefined[self.subcategories.label[goes]])
         base_bridge = np.ones(n_labels)
         if self.levels == 3:
@@ -388,11 +383,7 @@ class RefinedGrammar:
         of_class = weights["class"][exists] * back_off[:, None]
         is_word = blocks["word_class"] >= 0
         # For every tag and class seen together: the symbols of the tag.
-        tag_class, house = np.unique(
-            np.stack([blocks["label"][is_word], blocks["word_class"][is_word], blocks["word_house"][is_word]], axis=1),
-            axis=0,
-        )[:, :2], None
-        del house
+        tag_class = np.unique(np.stack([blocks["label"][is_word], blocks["word_class"][is_word]], axis=1), axis=0)
         unseen = np.zeros((self.n_labels, len(self.words.classes)))
         unseen[blocks["label"][is_word], blocks["word_class"][is_word]] = weights["word_bridge"][
             blocks["word_house"][is_word]
@@ -457,10 +448,18 @@ class RefinedGrammar:
         """The treebank's own rules by relative frequency, with the words of the fine grammar."""
         trees = self.trees
         share = self.frequency / np.bincount(self.subcategories.label, weights=self.frequency)[self.subcategories.label]
-        share = np.concatenate([share, np.ones(2 * self.n_labels)])
+        # Words that x'' has are reached through the bridges of its symbols; "any subcategory" has none of its own.
+        reached = fine.bridge[:, 0] < self.n_refined
+        symbol, below = fine.bridge[reached].T
+        through = np.bincount(
+            below - self.n_refined, weights=share[symbol] * fine.bridge_weight[reached], minlength=self.n_labels
+        )
+        share = np.concatenate([share, through, np.zeros(self.n_labels)])
         two = trees.rule_right_label >= 0
         one = (trees.rule_left_label >= 0) & ~two
         lexical = np.stack([fine.label[fine.lexical[:, 0]], fine.lexical[:, 1]], axis=1)
+        lexical_weight = fine.lexical_weight * share[fine.lexical[:, 0]]
+        has_nodes = lexical_weight > 0
         return WeightedGrammar(
             fine.labels,
             fine.words,
@@ -470,8 +469,8 @@ class RefinedGrammar:
             binary_weight=trees.rule_probability[two],
             unary=np.stack([trees.rule_label, trees.rule_left_label], axis=1)[one],
             unary_weight=trees.rule_probability[one],
-            lexical=lexical,
-            lexical_weight=fine.lexical_weight * share[fine.lexical[:, 0]],
+            lexical=lexical[has_nodes],
+            lexical_weight=lexical_weight[has_nodes],
         )
 
     def projected(self, fine: WeightedGrammar, ancestor: np.ndarray) -> tuple[WeightedGrammar, np.ndarray]:
