@@ -40,9 +40,9 @@ class SrSettings:
         How often every subcategory is split in two.
     split_iterations : int
         Sweeps over the treebank after every split.
-    levels : {1, 2, 3, 4}
-        Below 3, refined rules back off to the last base directly; with 3 first to rules whose root has no subcategory,
-        and with 4 before that to rules whose root has the subcategory it had before the split.
+    levels : {1, 2, 3}
+        3: refined rules back off to rules whose root has no subcategory, and these to the last base; 1 and 2: to the
+        last base directly.
     base : {"uniform", "frequency"}
         The last base: every refinement of every rule of a label alike, or by the rule's frequency.
     merge : float
@@ -80,7 +80,7 @@ class SrSettings:
             ("base", self.base, BASES),
             ("merge-loss", self.merge_loss, LOSSES),
             ("type-mode", self.type_mode, MODES),
-            ("levels", self.levels, (1, 2, 3, 4)),
+            ("levels", self.levels, (1, 2, 3)),
         ):
             if value not in allowed:
                 raise UsageError(f"{name} {value!r}: must be one of {', '.join(map(str, allowed))}")
