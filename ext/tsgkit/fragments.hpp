@@ -15,12 +15,15 @@ namespace tsgkit {
 constexpr int32_t FRONTIER = -1;
 constexpr int32_t MISSING = -2;
 
-struct Fragment {
+// One line of the processor's cache.
+struct alignas(64) Fragment {
     int32_t rule = -1;              // -1: the number is free
     int32_t left = FRONTIER;
     int32_t right = FRONTIER;
     int32_t n_above_left = 0;       // fragments of which this is the left (or only) part, and the right part
     int32_t n_above_right = 0;
+    uint32_t epoch = 0;             // when its log base probability was computed; 0: never
+    double log_base = 0.0;
     Tables tables;                  // who ordered it
 };
 

@@ -42,6 +42,14 @@ enum class Purpose : uint64_t {
 
 inline uint64_t stream_number(Purpose purpose, uint64_t item) { return static_cast<uint64_t>(purpose) << 40 | item; }
 
+inline void prefetch(const void* place) {
+#if defined(__GNUC__)
+    __builtin_prefetch(place);
+#else
+    static_cast<void>(place);
+#endif
+}
+
 // The logarithm of a product of many factors: as few logarithms as it can do with.
 class LogProduct {
 public:
@@ -157,13 +165,18 @@ public:
 
     SweepCounts local_sweep(uint64_t iteration, double temperature) {
         SweepCounts counts;
-        Scratch scratch;
-        for (const int64_t node : random_order(static_cast<int64_t>(label.size()), iteration, Purpose::kSiteOrder)) {
+        const std::vector<int64_t> order =
+            random_order(static_cast<int64_t>(label.size()), iteration, Purpose::kSiteOrder);
+        for (size_t place = 0; place < order.size(); ++place) {
+            // The nodes come from all over the corpus: what a visit will read is called for a few visits before.
+            if (place + FAR < order.size()) prefetch_node(order[place + FAR]);
+            if (place + NEAR < order.size()) prefetch_fragments(static_cast<int32_t>(order[place + NEAR]));
+            const int32_t node = static_cast<int32_t>(order[place]);
             if (parent[node] < 0) continue;
             Stream own = stream(iteration, Purpose::kSite, node);
             ++counts.n_proposed;
             ++counts.n_accepted;
-            counts.n_changed += resample_site(static_cast<int32_t>(node), scratch, temperature, own);
+            counts.n_changed += resample_site(node, temperature, own);
         }
         return counts;
     }
@@ -259,6 +272,7 @@ public:
         stop[symbol] = std::min(std::max(probability, 1e-9), 1.0 - 1e-9);
         log_stop[symbol] = std::log(stop[symbol]);
         log_go[symbol] = std::log1p(-stop[symbol]);
+        ++epoch_;
     }
 
     // One pair (discount, strength) per label; a Dirichlet process keeps its discount of 0.
@@ -302,14 +316,15 @@ private:
         std::vector<int32_t> match_begin, match_end;    // the fragments that match at v ...
         std::vector<int32_t> match;
         std::vector<double> value;                      // ... and their S_g(v) / I(v)
-        std::vector<int32_t> number;                    // the fragment below v under some sites, or MISSING
-        std::vector<double> log_base;                   // log P0 of it
+        std::vector<int32_t> number;                    // the fragment below v
         std::vector<int32_t> nodes;
         std::vector<std::pair<int32_t, int32_t>> waiting;
         double log_inside = 0.0;
     };
 
     ThreadPool pool_;
+    uint32_t epoch_ = 1;   // of the stop probabilities
+    std::vector<int32_t> waiting_;
     std::vector<Seat> frozen_seats_, old_seats_, new_seats_;
     // A batch's proposals must depend on nothing but the customers outside of it. So each of its trees must leave, to
     // be tested, by the very tables that it left when the batch was frozen. Sizes alone do not tell them apart once
@@ -701,142 +716,201 @@ private:
 
     // ---- single sites -----------------------------------------------------------------------------------------------
 
-    struct Description {
-        int32_t number;
-        double log_base;
-    };
+    static constexpr size_t FAR = 16, NEAR = 6;   // visits ahead
 
-    // The fragment of a rule with these parts; a part that is nowhere stored makes it MISSING.
-    Description joined(int32_t node, const Description* parts) const {
-        Description result = {MISSING, rule_log_probability[rule[node]]};
-        int32_t numbers[2] = {FRONTIER, FRONTIER};
-        const int32_t children[2] = {left[node], right[node]};
-        for (int side = 0; side < 2; ++side) {
-            if (children[side] < 0) continue;
-            const int32_t symbol = label[children[side]];
-            numbers[side] = parts[side].number;
-            result.log_base += numbers[side] == FRONTIER ? log_stop[symbol] : log_go[symbol] + parts[side].log_base;
-        }
-        if (numbers[0] != MISSING && numbers[1] != MISSING) result.number = store.find(rule[node], numbers[0], numbers[1]);
-        return result;
+    void prefetch_node(int64_t node) const {
+        prefetch(&parent[node]);
+        prefetch(&is_site[node]);
+        prefetch(&dish[node]);
+        prefetch(&label[node]);
+        prefetch(&right[node]);
     }
 
-    // Describe (and, if asked, store) the fragment below `root`, where `cut` counts as a site or not as given.
-    Description fragment_below(int32_t root, int32_t cut, bool cut_is_site, bool intern, Scratch& scratch) {
-        const auto ends = [&](int32_t node) { return node == cut ? cut_is_site : static_cast<bool>(is_site[node]); };
-        std::vector<int32_t>& nodes = scratch.nodes;
-        nodes.assign(1, root);
-        for (size_t item = 0; item < nodes.size(); ++item) {
-            const int32_t children[2] = {left[nodes[item]], right[nodes[item]]};
-            for (const int32_t child : children) {
-                if (child >= 0 && !ends(child)) nodes.push_back(child);
-            }
+    void prefetch_fragments(int32_t node) const {
+        if (is_site[node]) prefetch(&store.fragments[dish[node]]);
+        if (parent[node] < 0) return;
+        do {
+            node = parent[node];
+        } while (!is_site[node]);
+        prefetch(&store.fragments[dish[node]]);
+    }
+
+    // The way from a node up to the root of the fragment above it, and the numbers of what is below each node on it:
+    // as it is, and with the node the other way, a site or not (MISSING if not stored).
+    struct Way {
+        std::vector<int32_t> nodes, present, other;
+
+        bool goes_right(size_t item, int32_t node, const std::vector<int32_t>& right) const {
+            return right[nodes[item]] == (item ? nodes[item - 1] : node);
         }
-        if (scratch.number.size() < label.size()) {
-            scratch.number.resize(label.size());
-            scratch.log_base.resize(label.size());
+    };
+    Way way_;
+
+    // Returns the number of the fragment below the node. Only what is on the way needs to be looked up.
+    int32_t find_way(int32_t node) {
+        way_.nodes.clear();
+        int32_t root = node;
+        do {
+            root = parent[root];
+            way_.nodes.push_back(root);
+        } while (!is_site[root]);
+        const size_t length = way_.nodes.size();
+        way_.present.resize(length);
+        way_.other.resize(length);
+        int32_t number = dish[root];
+        for (size_t item = length; item-- > 0;) {
+            way_.present[item] = number;
+            const Fragment& fragment = store.fragments[number];
+            number = way_.goes_right(item, node, right) ? fragment.right : fragment.left;
         }
-        // Children come after their parents in `nodes`.
-        for (size_t item = nodes.size(); item-- > 0;) {
-            const int32_t node = nodes[item];
-            Description parts[2] = {{FRONTIER, 0.0}, {FRONTIER, 0.0}};
-            const int32_t children[2] = {left[node], right[node]};
+        const int32_t lower = is_site[node] ? dish[node] : number;
+        number = is_site[node] ? lower : FRONTIER;
+        for (size_t item = 0; item < length && number != MISSING; ++item) {
+            const Parts parts = parts_with(item, node, number);
+            number = way_.other[item] = store.find(rule[way_.nodes[item]], parts.left, parts.right);
+        }
+        if (number == MISSING) way_.other[length - 1] = MISSING;
+        return lower;
+    }
+
+    // The parts of the fragment below a node on the way, with another number where the way goes on.
+    Parts parts_with(size_t item, int32_t node, int32_t number) const {
+        const Fragment& fragment = store.fragments[way_.present[item]];
+        if (way_.goes_right(item, node, right)) return {fragment.left, number};
+        return {number, fragment.right};
+    }
+
+    // Store what is below the root if the node goes the other way.
+    int32_t store_way(int32_t node, int32_t lower) {
+        if (way_.other.back() != MISSING) return way_.other.back();
+        int32_t number = is_site[node] ? lower : FRONTIER;
+        for (size_t item = 0; item < way_.nodes.size(); ++item) {
+            const Parts parts = parts_with(item, node, number);
+            number = store.intern(rule[way_.nodes[item]], parts.left, parts.right);
+        }
+        return number;
+    }
+
+    // log P0 of a stored fragment, which keeps it until a stop probability changes.
+    double kept_log_base(int32_t number) {
+        if (store.fragments[number].epoch == epoch_) return store.fragments[number].log_base;
+        std::vector<int32_t>& waiting = waiting_;
+        waiting.assign(1, number);
+        while (!waiting.empty()) {
+            Fragment& fragment = store.fragments[waiting.back()];
+            const int32_t parts[2] = {fragment.left, fragment.right};
+            const int32_t labels[2] = {rule_left_label[fragment.rule], rule_right_label[fragment.rule]};
+            double sum = rule_log_probability[fragment.rule];
+            bool is_ready = true;
             for (int side = 0; side < 2; ++side) {
-                if (children[side] >= 0 && !ends(children[side])) {
-                    parts[side] = {scratch.number[children[side]], scratch.log_base[children[side]]};
+                if (labels[side] < 0) continue;
+                if (parts[side] < 0) {
+                    sum += log_stop[labels[side]];
+                } else if (store.fragments[parts[side]].epoch == epoch_) {
+                    sum += log_go[labels[side]] + store.fragments[parts[side]].log_base;
+                } else {
+                    waiting.push_back(parts[side]);
+                    is_ready = false;
                 }
             }
-            Description own = joined(node, parts);
-            if (intern && own.number == MISSING) own.number = store.intern(rule[node], parts[0].number, parts[1].number);
-            scratch.number[node] = own.number;
-            scratch.log_base[node] = own.log_base;
+            if (!is_ready) continue;
+            fragment.log_base = sum;
+            fragment.epoch = epoch_;
+            waiting.pop_back();
         }
-        return {scratch.number[root], scratch.log_base[root]};
+        return store.fragments[number].log_base;
     }
 
-    const Tables* tables_of(const Description& fragment) const {
-        return fragment.number == MISSING ? nullptr : &store.fragments[fragment.number].tables;
+    int32_t n_customers_of(int32_t number) const {
+        return number == MISSING ? 0 : store.fragments[number].tables.n_customers;
     }
 
-    // The log weights of seating `upper` at an old and at a new table, each times that of seating `lower` after it.
-    void log_split_weights(int32_t upper_symbol, const Description& upper, int32_t lower_symbol, const Description& lower,
-                           double* at_old, double* at_new) const {
-        const House& house = houses[upper_symbol];
-        const Tables* upper_tables = tables_of(upper);
-        const double log_denominator = std::log(house.denominator());
-        const bool has_old = upper_tables && upper_tables->n_customers;
-        *at_old = has_old ? std::log(house.old_weight(*upper_tables)) - log_denominator : -INFINITY;
-        *at_new = std::log(house.new_weight()) + upper.log_base - log_denominator;
-        if (upper_symbol != lower_symbol) {
-            const double then = log_predictive(lower_symbol, tables_of(lower), lower.log_base);
-            *at_old += then;
-            *at_new += then;
-            return;
-        }
-        // The lower fragment finds the upper one's customer, and its table if that is new. Both are stored here.
-        const bool same = upper.number == lower.number;
+    double old_weight_of(const House& house, int32_t number) const {
+        return n_customers_of(number) ? house.old_weight(store.fragments[number].tables) : 0.0;
+    }
+
+    // Gibbs for one node; returns whether it changed.
+    bool resample_site(int32_t node, double temperature, Stream& own) {
+        const int32_t lower = find_way(node), root = way_.nodes.back();
+        const bool was_site = is_site[node];
+        const int32_t whole = was_site ? way_.other.back() : dish[root];
+        const int32_t upper = was_site ? dish[root] : way_.other.back();
+        House &upper_house = houses[label[root]], &lower_house = houses[label[node]];
+        // Of the three, at most the one that is not there now is not stored; its base follows from the others.
+        const double log_lower = kept_log_base(lower), log_present = kept_log_base(dish[root]);
+        const double log_join = log_go[label[node]] + log_lower - log_stop[label[node]];
+        const double log_whole = was_site ? log_present + log_join : log_present;
+        const double log_upper = was_site ? log_present : log_present - log_join;
+        if (was_site) lower_house.unseat(store.fragments[lower].tables, own);
+        upper_house.unseat(store.fragments[dish[root]].tables, own);
+        // Where all comes from the base, common factors are left out: they may be too small for a number.
+        const bool same = upper == lower, is_new = n_customers_of(whole) == 0;
+        const double upper_scale = is_new && n_customers_of(upper) == 0 ? log_upper : 0.0;
+        const double lower_scale = is_new && n_customers_of(lower) == 0 && !same ? log_lower : 0.0;
+        const double denominator = upper_house.denominator();
+        const double joined = (old_weight_of(upper_house, whole) +
+                               upper_house.new_weight() * std::exp(log_whole - upper_scale - lower_scale)) / denominator;
+        // The upper one at an old or at a new table, each times the lower one after it.
+        const double base_lower = std::exp(log_lower - lower_scale);
+        double cut[2] = {old_weight_of(upper_house, upper) / denominator,
+                         upper_house.new_weight() * std::exp(log_upper - upper_scale) / denominator};
         for (int opens = 0; opens < 2; ++opens) {
-            House after = house;
-            const Tables* lower_tables = tables_of(lower);
-            double n_customers = lower_tables ? lower_tables->n_customers : 0.0;
-            double n_tables = lower_tables ? lower_tables->n_tables : 0.0;
-            ++after.n_customers;
-            after.n_tables += opens;
+            House after = lower_house;
+            double n_customers = n_customers_of(lower), n_tables = store.fragments[lower].tables.n_tables;
+            if (&upper_house == &lower_house) {
+                ++after.n_customers;
+                after.n_tables += opens;
+            }
             if (same) {
                 n_customers += 1.0;
                 n_tables += opens;
             }
             const double old_part = n_customers > 0.0 ? n_customers - after.discount * n_tables : 0.0;
-            const double then = std::log(old_part + after.new_weight() * std::exp(lower.log_base)) - std::log(after.denominator());
-            *(opens ? at_new : at_old) += then;
+            cut[opens] *= (old_part + after.new_weight() * base_lower) / after.denominator();
         }
-    }
-
-    // Gibbs for one node; returns whether it changed.
-    bool resample_site(int32_t node, Scratch& scratch, double temperature, Stream& own) {
-        int32_t root = parent[node];
-        while (!is_site[root]) root = parent[root];
-        const bool was_site = is_site[node];
-        const int32_t old_upper = dish[root], old_lower = dish[node];
-        if (was_site) houses[label[node]].unseat(store.fragments[old_lower].tables, own);
-        houses[label[root]].unseat(store.fragments[old_upper].tables, own);
-        // With the same label at both, the two may be the same fragment, which only stored ones can show.
-        const bool share = label[root] == label[node];
-        const Description whole = fragment_below(root, node, false, false, scratch);
-        const Description upper = fragment_below(root, node, true, share, scratch);
-        const Description lower = fragment_below(node, node, true, share, scratch);
-        const double log_whole = log_predictive(label[root], tables_of(whole), whole.log_base);
-        double at_old, at_new;
-        log_split_weights(label[root], upper, label[node], lower, &at_old, &at_new);
-        const double largest = std::max(at_old, at_new);
-        const double log_split = largest + std::log(std::exp(at_old - largest) + std::exp(at_new - largest));
-        const double odds = std::exp((log_split - log_whole) / temperature);
+        const double ratio = (cut[0] + cut[1]) / joined;
+        const double odds = temperature == 1.0 ? ratio : std::pow(ratio, 1.0 / temperature);
         const bool now_site = own.uniform() * (1.0 + odds) >= 1.0;
-        is_site[node] = now_site;
+        const int32_t old_upper = dish[root];
+        if (now_site != was_site) dish[root] = store_way(node, lower);
+        Tables& tables = store.fragments[dish[root]].tables;
         if (now_site) {
-            const Description kept = fragment_below(root, node, true, true, scratch);
-            House& house = houses[label[root]];
-            Tables& tables = store.fragments[kept.number].tables;
-            const bool opens = own.uniform() * (std::exp(at_old - largest) + std::exp(at_new - largest)) >= std::exp(at_old - largest);
-            house.grow(tables, opens ? 0 : tables.draw_table(own, house.discount));
-            dish[root] = kept.number;
-            const Description cut = fragment_below(node, node, true, true, scratch);
-            houses[label[node]].seat(store.fragments[cut.number].tables, std::exp(cut.log_base), own);
-            dish[node] = cut.number;
+            const bool opens = own.uniform() * (cut[0] + cut[1]) >= cut[0];
+            upper_house.grow(tables, opens ? 0 : tables.draw_table(own, upper_house.discount));
+            lower_house.seat(store.fragments[lower].tables, std::exp(log_lower), own);
         } else {
-            const Description kept = fragment_below(root, node, false, true, scratch);
-            houses[label[root]].seat(store.fragments[kept.number].tables, std::exp(kept.log_base), own);
-            dish[root] = kept.number;
-            dish[node] = -1;
+            upper_house.seat(tables, std::exp(log_whole), own);
         }
+        is_site[node] = now_site;
+        dish[node] = now_site ? lower : -1;
+        if (now_site == was_site) return false;
         store.release(old_upper);
-        if (old_lower >= 0) store.release(old_lower);
-        if (upper.number >= 0) store.release(upper.number);
-        if (lower.number >= 0) store.release(lower.number);
-        return now_site != was_site;
+        store.release(lower);
+        return true;
     }
 
     // ---- all instances of a fragment at once ------------------------------------------------------------------------
+
+    // Store the fragment below `root`, where `cut` counts as a site or not as given; returns its number.
+    int32_t fragment_below(int32_t root, int32_t cut, bool cut_is_site, Scratch& scratch) {
+        const auto ends = [&](int32_t node) { return node == cut ? cut_is_site : static_cast<bool>(is_site[node]); };
+        std::vector<int32_t>& nodes = scratch.nodes;
+        nodes.assign(1, root);
+        for (size_t item = 0; item < nodes.size(); ++item) {
+            for (const int32_t child : {left[nodes[item]], right[nodes[item]]}) {
+                if (child >= 0 && !ends(child)) nodes.push_back(child);
+            }
+        }
+        scratch.number.resize(label.size());
+        // Children come after their parents in `nodes`.
+        for (size_t item = nodes.size(); item-- > 0;) {
+            const int32_t node = nodes[item], left_child = left[node], right_child = right[node];
+            const int32_t left_part = left_child < 0 || ends(left_child) ? FRONTIER : scratch.number[left_child];
+            const int32_t right_part = right_child < 0 || ends(right_child) ? FRONTIER : scratch.number[right_child];
+            scratch.number[node] = store.intern(rule[node], left_part, right_part);
+        }
+        return scratch.number[root];
+    }
 
     // The node of one instance that stands where `path` leads from its root (false: left, true: right).
     int32_t follow(int32_t root, const std::vector<bool>& path) const {
@@ -905,9 +979,9 @@ private:
         } while (!is_site[root]);
         std::reverse(path.begin(), path.end());
         const bool was_cut = is_site[node];
-        const int32_t whole = fragment_below(root, node, false, true, scratch).number;
-        const int32_t upper = fragment_below(root, node, true, true, scratch).number;
-        const int32_t lower = fragment_below(node, node, true, true, scratch).number;
+        const int32_t whole = fragment_below(root, node, false, scratch);
+        const int32_t upper = fragment_below(root, node, true, scratch);
+        const int32_t lower = fragment_below(node, node, true, scratch);
         if (places.size() < store.fragments.size()) places.resize(store.fragments.size());
         const std::vector<int32_t> joined_places = instances(places[whole], path, false, lower);
         const std::vector<int32_t> cut_places = instances(places[upper], path, true, lower);
