@@ -42,14 +42,6 @@ enum class Purpose : uint64_t {
 
 inline uint64_t stream_number(Purpose purpose, uint64_t item) { return static_cast<uint64_t>(purpose) << 40 | item; }
 
-inline void prefetch(const void* place) {
-#if defined(__GNUC__)
-    __builtin_prefetch(place);
-#else
-    static_cast<void>(place);
-#endif
-}
-
 // The logarithm of a product of many factors: as few logarithms as it can do with.
 class LogProduct {
 public:
@@ -171,6 +163,7 @@ public:
             // The nodes come from all over the corpus: what a visit will read is called for a few visits before.
             if (place + FAR < order.size()) prefetch_node(order[place + FAR]);
             if (place + NEAR < order.size()) prefetch_fragments(static_cast<int32_t>(order[place + NEAR]));
+            if (place + CLOSE < order.size()) prefetch_lookup(static_cast<int32_t>(order[place + CLOSE]));
             const int32_t node = static_cast<int32_t>(order[place]);
             if (parent[node] < 0) continue;
             Stream own = stream(iteration, Purpose::kSite, node);
@@ -716,7 +709,7 @@ private:
 
     // ---- single sites -----------------------------------------------------------------------------------------------
 
-    static constexpr size_t FAR = 16, NEAR = 6;   // visits ahead
+    static constexpr size_t FAR = 16, NEAR = 8, CLOSE = 4;   // visits ahead
 
     void prefetch_node(int64_t node) const {
         prefetch(&parent[node]);
@@ -733,6 +726,19 @@ private:
             node = parent[node];
         } while (!is_site[node]);
         prefetch(&store.fragments[dish[node]]);
+    }
+
+    // Where the parent is the root of its fragment, one lookup is all; deeper ones are fewer.
+    void prefetch_lookup(int32_t node) const {
+        const int32_t above = parent[node];
+        if (above < 0 || !is_site[above]) return;
+        const Fragment& fragment = store.fragments[dish[above]];
+        const int32_t number = is_site[node] ? dish[node] : FRONTIER;
+        if (right[above] == node) {
+            store.prefetch_slot(fragment.rule, fragment.left, number);
+        } else {
+            store.prefetch_slot(fragment.rule, number, fragment.right);
+        }
     }
 
     // The way from a node up to the root of the fragment above it, and the numbers of what is below each node on it:
