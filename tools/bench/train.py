@@ -15,6 +15,7 @@ Options:
   --recovery=N         sentences of the treebank in which planted fragments are looked for; 0: none [default: 2000]
   --iterations=N       of the training for that [default: 200]
   --type-moves=N       likewise [default: 2000]
+  --init=NAME          likewise: minimal, maximal or random [default: maximal]
   --seed=N             [default: 1]
   -q, --quiet          no progress
   -h, --help           this text
@@ -116,7 +117,7 @@ def find_planted(arguments: dict[str, Any]) -> str:
     iterations, seed = integer(arguments, "--iterations", 1), integer(arguments, "--seed", 0)
     n_sentences = integer(arguments, "--recovery", 0)
     corpus = corpus_of(n_sentences, seed)
-    settings = TsgSettings(type_moves=integer(arguments, "--type-moves", 0))
+    settings = TsgSettings(type_moves=integer(arguments, "--type-moves", 0), init=arguments["--init"])
     training = TsgTraining(corpus, settings, iterations=iterations, seed=seed)
     training.start()
     for iteration in progress(range(1, iterations + 1), "training", "iterations", quiet=arguments["--quiet"]):
@@ -131,7 +132,8 @@ def find_planted(arguments: dict[str, Any]) -> str:
     for tree in planted_grammar(insertions=False).initial:
         planted[format_fragment(binarize(read_fragment(tree.brackets)))] += steps[tree.brackets]
     only = only_expansions(corpus)
-    lines = [f"planted fragments after {iterations} iterations; found: used at least {KEPT} times"]
+    start = f"{iterations} iterations from the {settings.init} start"
+    lines = [f"planted fragments after {start}; found: used at least {KEPT} times"]
     for title, same in (
         ("to the letter", canonical),
         ("up to nodes that expand in one way only", lambda fragment: expanded(fragment, only)),
