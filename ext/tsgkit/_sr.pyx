@@ -11,7 +11,7 @@ from libcpp cimport bool as cpp_bool
 from libcpp.pair cimport pair
 from libcpp.vector cimport vector
 
-from tsgkit._types cimport index_t, symbol_t, weight_t
+from tsgkit._types cimport index_t, symbol_t
 
 cdef extern from "restaurant.hpp" namespace "tsgkit" nogil:
     cdef cppclass Tables:
@@ -40,7 +40,6 @@ cdef extern from "sr_sampler.hpp" namespace "tsgkit" nogil:
         symbol_t word_class
         symbol_t word_house
         index_t first
-        index_t group_first
         index_t base_first
         index_t class_first
         index_t label_class
@@ -74,13 +73,11 @@ cdef extern from "sr_sampler.hpp" namespace "tsgkit" nogil:
         vector[symbol_t] block_of
         vector[SrBlock] blocks
         vector[Tables] rule_cells
-        vector[Tables] group_cells
         vector[Tables] base_cells
         vector[Tables] class_cells
         vector[Tables] label_class_cells
         vector[Tables] word_cells
         vector[House] rule_houses
-        vector[House] group_houses
         vector[House] base_houses
         vector[House] class_houses
         vector[House] label_class_houses
@@ -101,10 +98,10 @@ cdef extern from "sr_sampler.hpp" namespace "tsgkit" nogil:
         double class_probability(const SrBlock& block, int own)
         double label_class_probability(const SrBlock& block)
 
-KINDS = ("rule", "group", "base", "class", "label_class", "word")
+KINDS = ("rule", "base", "class", "label_class", "word")
 BLOCK_FIELDS = (
     "rule", "group", "left_group", "right_group", "label", "n_children", "word_class", "word_house",
-    "first", "group_first", "base_first", "class_first", "label_class",
+    "first", "base_first", "class_first", "label_class",
 )
 
 
@@ -127,9 +124,8 @@ cdef class SrSampler:
         The share of words among the rules of a label, where words have classes.
     class_word_base : array of float, one per class
         The probability of each word of a class in the last base.
-    levels : {1, 2, 3, 4}
-        Below 3, rules back off to the last base directly; with 3 first to rules without their root's subcategory, and
-        with 4 before that to rules with the subcategory that their root had before the split.
+    levels : {1, 2, 3}
+        3: rules back off to rules without their root's subcategory; otherwise to the last base directly.
     seed : int
     """
 
@@ -166,10 +162,12 @@ cdef class SrSampler:
         if lexical_share.shape != (trees.n_labels,) or not ((lexical_share >= 0) & (lexical_share <= 1)).all() or (
                 lexical_share[trees.rule_label[rule_class >= 0]] <= 0).any():
             raise ValueError("a label's share of words is not one")
+        if n_classes and (lexical_share[trees.rule_label[rule_class < 0]] >= 1).any():
+            raise ValueError("a label's rules have no share")
         if not ((class_word_base > 0) & (class_word_base <= 1)).all():
             raise ValueError("a class has no base probability")
-        if levels not in (1, 2, 3, 4):
-            raise ValueError("there are 1 to 4 levels")
+        if levels not in (1, 2, 3):
+            raise ValueError("there are 1, 2 or 3 levels")
         self.trees = trees
         for values, target in (
             (trees.label, "label"), (trees.rule, "rule"), (trees.left, "left"), (trees.right, "right"),
@@ -238,28 +236,27 @@ cdef class SrSampler:
 
     @property
     def n_pairs(self):
-        """How many pairs (discount, strength) there are: five per label and one more."""
-        return 5 * self.sampler.n_labels + 1
+        """How many pairs (discount, strength) there are: four per label and one more."""
+        return 4 * self.sampler.n_labels + 1
 
     def parameters(self):
-        """Discounts and strengths: of H, I, J, W and M for every label, and of the labels' classes."""
+        """Discounts and strengths: of H, I, J and W for every label, and of the labels' classes."""
         cdef index_t number, label, n_labels = self.sampler.n_labels
         values = np.tile([[0.5], [1.0]], (1, self.n_pairs))
         for number in range(<index_t>self.sampler.group_label.size()):
             label = self.sampler.group_label[number]
-            values[:, label] = self.pair(self.sampler.rule_houses[2 * number])
-            values[:, 2 * n_labels + label] = self.pair(self.sampler.class_houses[2 * number])
-            values[:, 4 * n_labels + label] = self.pair(self.sampler.group_houses[number])
+            values[:, label] = self.pair_of(self.sampler.rule_houses[2 * number])
+            values[:, 2 * n_labels + label] = self.pair_of(self.sampler.class_houses[2 * number])
         for label in range(n_labels):
-            values[:, n_labels + label] = self.pair(self.sampler.base_houses[label])
+            values[:, n_labels + label] = self.pair_of(self.sampler.base_houses[label])
         for number in range(<index_t>self.sampler.word_houses.size()):
             label = self.sampler.word_house_label[number]
-            values[:, 3 * n_labels + label] = self.pair(self.sampler.word_houses[number])
+            values[:, 3 * n_labels + label] = self.pair_of(self.sampler.word_houses[number])
         if n_labels:
-            values[:, 5 * n_labels] = self.pair(self.sampler.label_class_houses[0])
+            values[:, 4 * n_labels] = self.pair_of(self.sampler.label_class_houses[0])
         return values
 
-    cdef tuple pair(self, House house):
+    cdef tuple pair_of(self, House house):
         return house.discount, house.strength
 
     def set_parameters(self, values):
@@ -273,8 +270,6 @@ cdef class SrSampler:
         cdef index_t number, label, own, n_labels = self.sampler.n_labels
         for number in range(<index_t>self.sampler.group_label.size()):
             label = self.sampler.group_label[number]
-            self.sampler.group_houses[number].discount = view[0, 4 * n_labels + label]
-            self.sampler.group_houses[number].strength = view[1, 4 * n_labels + label]
             for own in range(2):
                 self.sampler.rule_houses[2 * number + own].discount = view[0, label]
                 self.sampler.rule_houses[2 * number + own].strength = view[1, label]
@@ -283,8 +278,8 @@ cdef class SrSampler:
         for label in range(n_labels):
             self.sampler.base_houses[label].discount = view[0, n_labels + label]
             self.sampler.base_houses[label].strength = view[1, n_labels + label]
-            self.sampler.label_class_houses[label].discount = view[0, 5 * n_labels]
-            self.sampler.label_class_houses[label].strength = view[1, 5 * n_labels]
+            self.sampler.label_class_houses[label].discount = view[0, 4 * n_labels]
+            self.sampler.label_class_houses[label].strength = view[1, 4 * n_labels]
         for number in range(<index_t>self.sampler.word_houses.size()):
             label = self.sampler.word_house_label[number]
             self.sampler.word_houses[number].discount = view[0, 3 * n_labels + label]
@@ -336,6 +331,9 @@ cdef class SrSampler:
 
     def groups(self):
         return np.array([value for value in self.sampler.group], dtype=np.int32)
+
+    def group_labels(self):
+        return np.array([value for value in self.sampler.group_label], dtype=np.int32)
 
     def n_options(self):
         """How many options each group has."""
@@ -394,8 +392,8 @@ cdef class SrSampler:
             view[number, 0], view[number, 1], view[number, 2] = block.rule, block.group, block.left_group
             view[number, 3], view[number, 4], view[number, 5] = block.right_group, block.label, block.n_children
             view[number, 6], view[number, 7], view[number, 8] = block.word_class, block.word_house, block.first
-            view[number, 9], view[number, 10], view[number, 11] = block.group_first, block.base_first, block.class_first
-            view[number, 12] = block.label_class
+            view[number, 9], view[number, 10] = block.base_first, block.class_first
+            view[number, 11] = block.label_class
         return {name: np.ascontiguousarray(table[:, place]) for place, name in enumerate(BLOCK_FIELDS)}
 
     def cells(self, kind):
@@ -432,6 +430,13 @@ cdef class SrSampler:
         for number in range(<index_t>self.sampler.blocks.size()):
             block = &self.sampler.blocks[number]
             for index in range(2 << block.n_children):
+                if (
+                    index >> block.n_children >= self.sampler.n_options[block.group]
+                    or block.n_children == 1 and index & 1 >= self.sampler.n_options[block.left_group]
+                    or block.n_children == 2 and index >> 1 & 1 >= self.sampler.n_options[block.left_group]
+                    or block.n_children == 2 and index & 1 >= self.sampler.n_options[block.right_group]
+                ):
+                    continue
                 view[block.first + index] = self.sampler.probability(block[0], index)
         return values
 
@@ -470,7 +475,8 @@ cdef class SrSampler:
         checked = {}
         for kind in KINDS:
             rows = np.asarray(seating[kind], dtype=np.int64).reshape(-1, 3)
-            if len(rows) and ((rows < [0, 1, 1]).any() or (rows[:, 0] >= self.n_cells(kind)).any()):
+            if len(rows) and ((rows < [0, 1, 1]).any() or (rows[:, 0] >= self.n_cells(kind)).any() or (
+                    rows[:, 1:] > <index_t>self.sampler.label.size()).any()):
                 raise ValueError("a table is not there")
             checked[kind] = rows
         wanted = self.wanted_customers(checked)
@@ -501,14 +507,8 @@ cdef class SrSampler:
         is_word = blocks["word_class"][block_of_cell] >= 0
         below = place & ((1 << blocks["n_children"][block_of_cell]) - 1)
         base_cell = blocks["base_first"][block_of_cell] + below
-        group_cell = blocks["group_first"][block_of_cell] + below
-        wanted["group"] = self.sums(group_cell, n_tables["rule"], ~is_word & (self.sampler.levels >= 4), "group")
-        if self.sampler.levels >= 4:
-            # A cell of M stands below the two cells of H that differ in the root's option; it counts once.
-            once = ~is_word & (place >> blocks["n_children"][block_of_cell] == 0)
-            wanted["base"] = self.sums(base_cell, n_tables["group"][np.where(once, group_cell, 0)], once, "base")
-        else:
-            wanted["base"] = self.sums(base_cell, n_tables["rule"], ~is_word & (self.sampler.levels == 3), "base")
+        has_base = ~is_word & (self.sampler.levels >= 3)
+        wanted["base"] = self.sums(base_cell, n_tables["rule"], has_base, "base")
         wanted["word"] = self.sums(blocks["base_first"][block_of_cell], n_tables["rule"], is_word, "word")
         class_cell = blocks["class_first"][block_of_cell] + place
         wanted["class"] = self.sums(class_cell, n_tables["rule"], is_word, "class")
@@ -547,10 +547,7 @@ cdef class SrSampler:
             return symbol
         is_word = blocks["word_class"][block_of_cell] >= 0
         houses = np.zeros(self.n_cells(kind), dtype=np.int64)
-        if kind == "group":
-            below = place & ((1 << blocks["n_children"][block_of_cell]) - 1)
-            houses[(blocks["group_first"][block_of_cell] + below)[~is_word]] = blocks["group"][block_of_cell][~is_word]
-        elif kind == "base":
+        if kind == "base":
             below = place & ((1 << blocks["n_children"][block_of_cell]) - 1)
             houses[(blocks["base_first"][block_of_cell] + below)[~is_word]] = blocks["label"][block_of_cell][~is_word]
         elif kind == "word":
@@ -564,8 +561,6 @@ cdef class SrSampler:
     cdef vector[Tables]* cells_of(self, kind) except NULL:
         if kind == "rule":
             return &self.sampler.rule_cells
-        if kind == "group":
-            return &self.sampler.group_cells
         if kind == "base":
             return &self.sampler.base_cells
         if kind == "class":
@@ -579,8 +574,6 @@ cdef class SrSampler:
     cdef vector[House]* houses_of(self, kind) except NULL:
         if kind == "rule":
             return &self.sampler.rule_houses
-        if kind == "group":
-            return &self.sampler.group_houses
         if kind == "base":
             return &self.sampler.base_houses
         if kind == "class":

@@ -177,6 +177,8 @@ cdef class SrSiteSampler:
         if lexical_share.shape != (trees.n_labels,) or not ((lexical_share >= 0) & (lexical_share <= 1)).all() or (
                 lexical_share[trees.rule_label[rule_class >= 0]] <= 0).any():
             raise ValueError("a label's share of words is not one")
+        if n_classes and (lexical_share[trees.rule_label[rule_class < 0]] >= 1).any():
+            raise ValueError("a label's rules have no share")
         if not ((class_word_base > 0) & (class_word_base <= 1)).all():
             raise ValueError("a class has no base probability")
         if levels not in (1, 2, 3):
@@ -281,12 +283,10 @@ cdef class SrSiteSampler:
 
     def take_parameters(self, values):
         """Set what `SrSampler.parameters` gave; those of G, which it does not have, stay."""
-        values, n_labels = np.asarray(values, dtype=np.float64), self.n_labels
-        if values.shape != (2, 5 * n_labels + 1):
+        values, n_shared = np.asarray(values, dtype=np.float64), 4 * self.n_labels + 1
+        if values.shape != (2, n_shared):
             raise ValueError("one discount and one strength are needed for every restaurant")
-        # The restaurants of groups have no place here.
-        own = self.parameters()[:, 4 * n_labels + 1:]
-        self.set_parameters(np.concatenate([values[:, :4 * n_labels], values[:, 5 * n_labels:], own], axis=1))
+        self.set_parameters(np.concatenate([values, self.parameters()[:, n_shared:]], axis=1))
 
     def stops(self):
         """The probability of stopping at every label."""

@@ -48,7 +48,7 @@ public:
     std::vector<int32_t> rule_label, rule_left_label, rule_right_label;
     std::vector<double> rule_base;
     std::vector<int32_t> rule_class;
-    // Per label: the share of words among its rules, where classes are in use.
+    // Per label: the share of words among its rules, where classes are in use; other rules have the rest.
     std::vector<double> lexical_share;
     // Per class: the probability of each of its words in the last base.
     std::vector<double> class_word_base;
@@ -151,9 +151,14 @@ public:
 
     double base_probability(const RefinedRule& rule) const {
         if (rule_class[rule.rule] >= 0) return word_base(rule.rule, rule.own);
-        if (levels < 3) return rule_base[rule.rule];
-        return predictive(house(Level::kBase)[rule_label[rule.rule]], tables(Level::kBase, rule), rule_base[rule.rule]);
+        const double share = rule_share(rule_label[rule.rule]);
+        if (levels < 3) return share * rule_base[rule.rule];
+        const House& from = house(Level::kBase)[rule_label[rule.rule]];
+        return share * predictive(from, tables(Level::kBase, rule), rule_base[rule.rule]);
     }
+
+    // The share of a label's rules without words, or of all where words have no classes.
+    double rule_share(int32_t label) const { return n_classes() ? 1.0 - lexical_share[label] : 1.0; }
 
     double word_base(int32_t rule, int32_t own) const {
         const int32_t klass = rule_class[rule], label = rule_label[rule];
@@ -227,6 +232,7 @@ public:
             }
             target /= from.new_weight() * scale;
         }
+        target /= rule_share(rule_label[rule.rule]);
         if (levels > 2) {
             const House& from = house(Level::kBase)[rule_label[rule.rule]];
             const double scale = 1.0 / from.denominator();
@@ -318,7 +324,8 @@ private:
     double base_sum(int32_t rule, const double* left, const double* right) const {
         const double all = std::accumulate(left, left + n_subcategories(rule_left_label[rule]), 0.0)
             * std::accumulate(right, right + n_subcategories(rule_right_label[rule]), 0.0) * rule_base[rule];
-        if (levels < 3) return all;
+        const double share = rule_share(rule_label[rule]);
+        if (levels < 3) return share * all;
         const House& from = house(Level::kBase)[rule_label[rule]];
         double result = 0.0;
         for (const int32_t cell : seen_[1][rule]) {
@@ -326,7 +333,7 @@ private:
             const RefinedRule& refined = rule_of_cell[1][cell];
             result += from.old_weight(cells[1][cell]) * left[refined.left] * right[refined.right];
         }
-        return (result + from.new_weight() * all) / from.denominator();
+        return share * (result + from.new_weight() * all) / from.denominator();
     }
 
     static int32_t draw_one(const double* values, int32_t n_values, Stream& own) {

@@ -7,13 +7,13 @@
 //
 // Three levels of restaurants (section 4 of the models; every node is a substitution site here):
 //
-//     H_{x_k}  over  x_k -> y_l z_m      base  M_{x_g} of the group (levels = 4), or I_x
-//     M_{x_g}  over  x_g -> y_l z_m      base  I_x
-//     I_x      over  x -> y_l z_m        base  a fixed probability per treebank rule (levels < 3: I is that base)
+//     H_{x_k}  over  x_k -> y_l z_m      base  I_x
+//     I_x      over  x -> y_l z_m        base  a fixed probability per treebank rule (levels = 3; otherwise I is that base)
 //
 // and for words, where classes are in use,
 //
-//     H_{x_k}  over  x_k -> w            base  J_{x_k}(class of w) W_{x,class}(w)
+//     H_{x_k}  over  x_k -> w            base  J_{x_k}(class of w) W_{x,class}(w)    (a fixed share of the base of H_{x_k};
+//                                              the rest of it is for rules without a word)
 //     J_{x_k}  over  classes             base  J_x          J_x over classes, uniform base
 //     W_{x,c}  over  words of class c    base  a fixed probability per class
 //
@@ -48,7 +48,6 @@ struct SrBlock {
     int32_t word_house = -1;
     int64_t first = 0;            // its cells in H: 2 << n_children of them
     int64_t base_first = 0;       // its cells in I: 1 << n_children of them; or the word's cell in W
-    int64_t group_first = 0;      // its cells in M: 1 << n_children of them
     int64_t class_first = 0;      // the two cells of (group, class) in J_{x_k}
     int64_t label_class = 0;      // the cell of (label, class) in J_x
     int index(int bit, int left_bit, int right_bit) const {
@@ -61,7 +60,7 @@ public:
     // The trees: per node its label, rule, children (-1: none) and group; parents before children.
     std::vector<int32_t> label, rule, left, right, parent, group;
     std::vector<int64_t> tree_start;
-    // Per rule: its probability in the last base; the class of its word (-1: no word, or no classes).
+    // Per rule: its probability in the last base, words with classes left out; the class of its word (-1: no word, or no classes).
     std::vector<double> rule_base;
     std::vector<int32_t> rule_class;
     // Per label: the share of words among its rules, where classes are in use.
@@ -79,9 +78,8 @@ public:
     std::vector<uint8_t> bit;
     std::vector<int32_t> block_of;
     std::vector<SrBlock> blocks;
-    std::vector<Tables> rule_cells, group_cells, base_cells, class_cells, label_class_cells, word_cells;
+    std::vector<Tables> rule_cells, base_cells, class_cells, label_class_cells, word_cells;
     std::vector<House> rule_houses;          // H, by refined symbol
-    std::vector<House> group_houses;         // M, by group
     std::vector<House> base_houses;          // I, by label
     std::vector<House> class_houses;         // J_{x_k}, by refined symbol
     std::vector<House> label_class_houses;   // J_x, by label
@@ -109,7 +107,7 @@ public:
         std::map<std::tuple<int32_t, int32_t, int32_t>, int64_t> base_of;
         std::map<std::pair<int32_t, int32_t>, int64_t> class_of, label_class_of, word_house_of;
         std::map<int32_t, int64_t> word_of;
-        int64_t n_rule_cells = 0, n_group_cells = 0, n_base_cells = 0, n_class_cells = 0;
+        int64_t n_rule_cells = 0, n_base_cells = 0, n_class_cells = 0;
         blocks.clear();
         word_house_label.clear();
         block_of.resize(label.size());
@@ -143,25 +141,23 @@ public:
             } else {
                 const auto base = base_of.emplace(std::make_tuple(block.rule, left_group, right_group), n_base_cells);
                 n_base_cells += base.second ? 1LL << block.n_children : 0;
-                block.group_first = n_group_cells;
-                n_group_cells += 1LL << block.n_children;
                 block.base_first = base.first->second;
             }
             blocks.push_back(block);
         }
         rule_cells.assign(n_rule_cells, Tables());
-        group_cells.assign(n_group_cells, Tables());
         base_cells.assign(n_base_cells, Tables());
         class_cells.assign(n_class_cells, Tables());
         label_class_cells.assign(label_class_of.size(), Tables());
         word_cells.assign(word_of.size(), Tables());
         rule_houses.assign(2 * n_groups, House());
-        group_houses.assign(n_groups, House());
         class_houses.assign(2 * n_groups, House());
         base_houses.assign(n_labels, House());
         label_class_houses.assign(n_labels, House());
         word_houses.assign(word_house_label.size(), House());
         uniform_class_ = n_classes ? 1.0 / n_classes : 0.0;
+        rule_share_.assign(n_labels, 1.0);
+        for (int32_t symbol = 0; n_classes && symbol < n_labels; ++symbol) rule_share_[symbol] -= lexical_share[symbol];
         nodes_of_block_.assign(blocks.size(), {});
         for (size_t node = 0; node < label.size(); ++node) {
             nodes_of_block_[block_of[node]].push_back(static_cast<int32_t>(node));
@@ -305,39 +301,35 @@ public:
 
     // How many tables of which size each restaurant has.
     struct Totals {
-        std::vector<std::vector<int64_t>> rule, group, base, klass, label_class, word;
+        std::vector<std::vector<int64_t>> rule, base, klass, label_class, word;
     };
 
     Totals totals() const {
         Totals sums;
         sums.rule.resize(rule_houses.size());
-        sums.group.resize(group_houses.size());
         sums.base.resize(base_houses.size());
         sums.klass.resize(class_houses.size());
         sums.label_class.resize(label_class_houses.size());
         sums.word.resize(word_houses.size());
-        std::vector<uint8_t> base_done(base_cells.size(), 0), class_done(class_cells.size(), 0);
-        std::vector<uint8_t> label_class_done(label_class_cells.size(), 0), word_done(word_cells.size(), 0);
+        std::vector<bool> base_done(base_cells.size(), 0), class_done(class_cells.size(), 0);
+        std::vector<bool> label_class_done(label_class_cells.size(), 0), word_done(word_cells.size(), 0);
         for (const SrBlock& block : blocks) {
             for (int index = 0; index < 2 << block.n_children; ++index) {
                 add_sizes(rule_cells[block.first + index], sums.rule[2 * block.group + (index >> block.n_children)]);
             }
             if (block.word_class < 0) {
                 for (int index = 0; index < 1 << block.n_children; ++index) {
-                    add_sizes(group_cells[block.group_first + index], sums.group[block.group]);
-                }
-                for (int index = 0; index < 1 << block.n_children; ++index) {
-                    if (base_done[block.base_first + index]++) break;
+                    if (seen(base_done, block.base_first + index)) break;
                     add_sizes(base_cells[block.base_first + index], sums.base[block.label]);
                 }
                 continue;
             }
-            if (!word_done[block.base_first]++) add_sizes(word_cells[block.base_first], sums.word[block.word_house]);
-            if (!label_class_done[block.label_class]++) {
+            if (!seen(word_done, block.base_first)) add_sizes(word_cells[block.base_first], sums.word[block.word_house]);
+            if (!seen(label_class_done, block.label_class)) {
                 add_sizes(label_class_cells[block.label_class], sums.label_class[block.label]);
             }
             for (int own = 0; own < 2; ++own) {
-                if (class_done[block.class_first + own]++) break;
+                if (seen(class_done, block.class_first + own)) break;
                 add_sizes(class_cells[block.class_first + own], sums.klass[2 * block.group + own]);
             }
         }
@@ -349,32 +341,32 @@ public:
         for (size_t house = 0; house < rule_houses.size(); ++house) {
             result += log_seating(rule_houses[house], sums.rule[house]) + log_seating(class_houses[house], sums.klass[house]);
         }
-        for (size_t house = 0; house < group_houses.size(); ++house) result += log_seating(group_houses[house], sums.group[house]);
         for (size_t house = 0; house < base_houses.size(); ++house) {
             result += log_seating(base_houses[house], sums.base[house]);
             result += log_seating(label_class_houses[house], sums.label_class[house]);
         }
         for (size_t house = 0; house < word_houses.size(); ++house) result += log_seating(word_houses[house], sums.word[house]);
-        std::vector<uint8_t> base_done(base_cells.size(), 0), word_done(word_cells.size(), 0);
-        std::vector<uint8_t> label_class_done(label_class_cells.size(), 0);
+        std::vector<bool> base_done(base_cells.size(), 0), word_done(word_cells.size(), 0);
+        std::vector<bool> label_class_done(label_class_cells.size(), 0);
         for (const SrBlock& block : blocks) {
             int64_t n_tables = 0;
             if (block.word_class >= 0) {
                 for (int own = 0; own < 2; ++own) n_tables += rule_cells[block.first + own].n_tables;
                 result += n_tables * std::log(lexical_share[block.label]);
-                if (!word_done[block.base_first]++) {
+                if (!seen(word_done, block.base_first)) {
                     result += word_cells[block.base_first].n_tables * std::log(class_word_base[block.word_class]);
                 }
-                if (!label_class_done[block.label_class]++) {
+                if (!seen(label_class_done, block.label_class)) {
                     result += label_class_cells[block.label_class].n_tables * std::log(uniform_class_);
                 }
                 continue;
             }
-            if (levels < 3) {
-                for (int index = 0; index < 2 << block.n_children; ++index) n_tables += rule_cells[block.first + index].n_tables;
-            } else {
+            for (int index = 0; index < 2 << block.n_children; ++index) n_tables += rule_cells[block.first + index].n_tables;
+            if (n_tables) result += n_tables * std::log(rule_share_[block.label]);
+            if (levels >= 3) {
+                n_tables = 0;
                 for (int index = 0; index < 1 << block.n_children; ++index) {
-                    if (!base_done[block.base_first + index]++) n_tables += base_cells[block.base_first + index].n_tables;
+                    if (!seen(base_done, block.base_first + index)) n_tables += base_cells[block.base_first + index].n_tables;
                 }
             }
             if (n_tables) result += n_tables * std::log(rule_base[block.rule]);
@@ -384,9 +376,8 @@ public:
 
     // One pair (discount, strength) per label and kind of restaurant; one for all J_x.
     void resample_hyper(uint64_t iteration, const Totals& sums) {
-        std::vector<std::vector<size_t>> symbols(n_labels), groups(n_labels), words(n_labels);
+        std::vector<std::vector<size_t>> symbols(n_labels), words(n_labels);
         for (size_t number = 0; number < group_label.size(); ++number) {
-            groups[group_label[number]].push_back(number);
             for (size_t own = 0; own < 2; ++own) symbols[group_label[number]].push_back(2 * number + own);
         }
         for (size_t house = 0; house < word_houses.size(); ++house) words[word_house_label[house]].push_back(house);
@@ -394,7 +385,6 @@ public:
         for (int32_t symbol = 0; symbol < n_labels; ++symbol) {
             Stream own = stream(iteration, SrPurpose::kHyper, symbol);
             resample_pair(rule_houses, sums.rule, symbols[symbol], own);
-            resample_pair(group_houses, sums.group, groups[symbol], own);
             resample_pair(base_houses, sums.base, {static_cast<size_t>(symbol)}, own);
             resample_pair(class_houses, sums.klass, symbols[symbol], own);
             resample_pair(word_houses, sums.word, words[symbol], own);
@@ -413,23 +403,16 @@ public:
 
     double base_probability(const SrBlock& block, int index) const {
         if (block.word_class < 0) {
-            const int below = index & ((1 << block.n_children) - 1);
-            if (levels < 4) return unrefined_probability(block, below);
-            const House& house = group_houses[block.group];
-            return (house.old_weight(group_cells[block.group_first + below])
-                + house.new_weight() * unrefined_probability(block, below)) / house.denominator();
+            const double share = rule_share_[block.label];
+            if (levels < 3) return share * rule_base[block.rule];
+            const House& house = base_houses[block.label];
+            const Tables& cell = base_cells[block.base_first + (index & ((1 << block.n_children) - 1))];
+            return share * (house.old_weight(cell) + house.new_weight() * rule_base[block.rule]) / house.denominator();
         }
         const House& words = word_houses[block.word_house];
         const double word = (words.old_weight(word_cells[block.base_first])
             + words.new_weight() * class_word_base[block.word_class]) / words.denominator();
         return lexical_share[block.label] * class_probability(block, index) * word;
-    }
-
-    double unrefined_probability(const SrBlock& block, int below) const {
-        if (levels < 3) return rule_base[block.rule];
-        const House& house = base_houses[block.label];
-        const Tables& cell = base_cells[block.base_first + below];
-        return (house.old_weight(cell) + house.new_weight() * rule_base[block.rule]) / house.denominator();
     }
 
     double class_probability(const SrBlock& block, int own) const {
@@ -452,6 +435,7 @@ private:
     };
 
     double uniform_class_ = 0.0;
+    std::vector<double> rule_share_;   // per label: the share of rules without a word, where these have classes
     std::vector<std::vector<int32_t>> nodes_of_block_;
     std::vector<double> inside_, weights_;
     double log_inside_ = 0.0;
@@ -460,9 +444,16 @@ private:
     // A change of many bits at once: the nodes, their old bits, and the nodes whose rules it touches.
     std::vector<std::pair<int32_t, uint8_t>> planned_;
     std::vector<int32_t> touched_;
-    std::vector<int32_t> planned_epoch_, touched_epoch_;
+    std::vector<uint32_t> planned_epoch_, touched_epoch_;
     std::vector<uint8_t> planned_bit_;
-    int32_t epoch_ = 0;
+    uint32_t epoch_ = 0;
+
+    // Whether a flag was set before; it is now.
+    static bool seen(std::vector<bool>& flags, int64_t place) {
+        const bool result = flags[place];
+        flags[place] = true;
+        return result;
+    }
 
     static void add_sizes(const Tables& cell, std::vector<int64_t>& counts) {
         for (const auto& entry : cell.by_size) {
@@ -507,13 +498,9 @@ private:
         const double result = (house.old_weight(cell) + house.new_weight() * base) / house.denominator();
         if (!sit(house, cell, base, own, moves)) return result;
         if (block.word_class < 0) {
-            const int below = index & ((1 << block.n_children) - 1);
-            bool is_new = levels >= 3;
-            if (levels >= 4) {
-                const double unrefined = unrefined_probability(block, below);
-                is_new = sit(group_houses[block.group], group_cells[block.group_first + below], unrefined, own, moves);
-            }
-            if (is_new) sit(base_houses[block.label], base_cells[block.base_first + below], rule_base[block.rule], own, moves);
+            if (levels < 3) return result;
+            Tables& below = base_cells[block.base_first + (index & ((1 << block.n_children) - 1))];
+            sit(base_houses[block.label], below, rule_base[block.rule], own, moves);
             return result;
         }
         sit(word_houses[block.word_house], word_cells[block.base_first], class_word_base[block.word_class], own, moves);
@@ -536,11 +523,8 @@ private:
                     leave(label_class_houses[block.label], label_class_cells[block.label_class], own, moves);
                 }
                 leave(word_houses[block.word_house], word_cells[block.base_first], own, moves);
-            } else {
-                const int below = index & ((1 << block.n_children) - 1);
-                bool is_gone = levels >= 3;
-                if (levels >= 4) is_gone = leave(group_houses[block.group], group_cells[block.group_first + below], own, moves);
-                if (is_gone) leave(base_houses[block.label], base_cells[block.base_first + below], own, moves);
+            } else if (levels >= 3) {
+                leave(base_houses[block.label], base_cells[block.base_first + (index & ((1 << block.n_children) - 1))], own, moves);
             }
         }
         return (house.old_weight(cell) + house.new_weight() * base_probability(block, index)) / house.denominator();
@@ -771,9 +755,11 @@ private:
             if (!fits) return false;
         }
         const double log_ratio = make_change(own);
-        // Other nodes may have become the same rule by the way: the way back would then take them along.
-        const bool is_same = onto_used || static_cast<size_t>(rule_cells[block.first + goal].n_customers) == n_occurrences;
-        if (is_same && (log_ratio >= 0.0 || own.uniform() < std::exp(log_ratio / temperature))) return true;
+        // Other nodes may have become the new rule by the way, and the way back would take them along; or the old one, and
+        // the way back would lead to a rule that is in use.
+        const bool has_way_back = static_cast<size_t>(rule_cells[block.first + goal].n_customers) == n_occurrences
+            && rule_cells[block.first + index].n_customers == 0;
+        if ((onto_used || has_way_back) && (log_ratio >= 0.0 || own.uniform() < std::exp(log_ratio / temperature))) return true;
         undo_change();
         return false;
     }

@@ -253,10 +253,16 @@ public:
         if (rules.levels == 1) {
             for (int32_t number = 0; number < rules.n_rules(); ++number) {
                 if (rules.rule_class[number] < 0 && sums.rules[number]) {
-                    result += sums.rules[number] * std::log(rules.rule_base[number]);
+                    const double share = rules.rule_share(rules.rule_label[number]);
+                    result += sums.rules[number] * std::log(share * rules.rule_base[number]);
                 }
             }
         } else {
+            for (size_t cell = 0; cell < rules.cells[0].size(); ++cell) {
+                const int32_t number = rules.rule_of_cell[0][cell].rule;
+                if (rules.rule_class[number] >= 0) continue;
+                result += rules.cells[0][cell].n_tables * std::log(rules.rule_share(rules.rule_label[number]));
+            }
             const int last = rules.levels == 2 ? 0 : 1;
             for (size_t cell = 0; cell < rules.cells[last].size(); ++cell) {
                 const int32_t number = rules.rule_of_cell[last][cell].rule;

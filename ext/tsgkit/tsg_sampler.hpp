@@ -16,7 +16,7 @@
 #include <cmath>
 #include <cstdint>
 #include <iterator>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "fragments.hpp"
@@ -42,6 +42,23 @@ enum class Purpose : uint64_t {
 
 inline uint64_t stream_number(Purpose purpose, uint64_t item) { return static_cast<uint64_t>(purpose) << 40 | item; }
 
+// The logarithm of a product of many factors: as few logarithms as it can do with.
+class LogProduct {
+public:
+    void multiply(double factor) {
+        product_ *= factor;
+        if (product_ < 1e-150 || product_ > 1e150) {
+            log_ += std::log(product_);
+            product_ = 1.0;
+        }
+    }
+    void add_log(double log_factor) { log_ += log_factor; }
+    double log() const { return log_ + std::log(product_); }
+
+private:
+    double log_ = 0.0, product_ = 1.0;
+};
+
 class TsgSampler {
 public:
     // The trees: per node its label, rule and children (-1: none), parents before children.
@@ -66,6 +83,7 @@ public:
     };
 
     int64_t n_trees() const { return static_cast<int64_t>(tree_start.size()) - 1; }
+    int64_t n_nodes_of(int64_t tree) const { return tree_start[tree + 1] - tree_start[tree]; }
     Stream stream(uint64_t iteration, Purpose purpose, uint64_t item = 0) const {
         return Stream(seed, iteration, stream_number(purpose, item));
     }
@@ -73,22 +91,26 @@ public:
     // Seat all trees as `is_site` says; nobody may be seated yet.
     void seat_all() {
         dish.assign(label.size(), -1);
-        Scratch scratch;
+        Choice choice;
         std::vector<Seat> seats;
         for (int64_t tree = 0; tree < n_trees(); ++tree) {
             Stream own = stream(0, Purpose::kStart, tree);
             seats.clear();
-            seat_tree(tree, &is_site[tree_start[tree]], scratch, seats, own);
+            choice.is_site.assign(&is_site[tree_start[tree]], &is_site[tree_start[tree]] + n_nodes_of(tree));
+            describe(tree, choice);
+            seat_tree(tree, choice, seats, own);
         }
     }
 
     // Unseat all trees; every restaurant must be empty then.
     void unseat_all() {
+        Choice choice;
         std::vector<Seat> seats;
         Stream own = stream(0, Purpose::kStart, n_trees());
         for (int64_t tree = 0; tree < n_trees(); ++tree) {
             seats.clear();
-            unseat_tree(tree, seats, own);
+            describe_present(tree, choice);
+            unseat_tree(tree, choice, seats, own);
             release(seats);
         }
         dish.assign(label.size(), -1);
@@ -107,7 +129,7 @@ public:
             const int size = static_cast<int>(std::min<size_t>(batch, order.size() - first));
             if (size > 1) {
                 freeze(order, first, size, iteration);
-                parallel_for(n_threads, size, [&](int item, int thread) {
+                pool_.loop(n_threads, size, [&](int item, int thread) {
                     Stream own = stream(iteration, Purpose::kPropose, order[first + item]);
                     propose(order[first + item], scratches[thread], proposals[item], own);
                 });
@@ -117,13 +139,16 @@ public:
             for (int item = 0; item < size; ++item) {
                 const int64_t tree = order[first + item];
                 Stream own = stream(iteration, Purpose::kTree, tree);
+                Proposal& proposal = proposals[item];
+                if (size == 1) describe_present(tree, proposal.before);
                 old_seats_.clear();
-                const double log_old = unseat_tree(tree, old_seats_, own, size > 1 ? &frozen_seats_[n_left] : nullptr);
+                const Seat* frozen = size > 1 ? &frozen_seats_[n_left] : nullptr;
+                const double log_old = unseat_tree(tree, proposal.before, old_seats_, own, frozen);
                 n_left += old_seats_.size();
-                if (size == 1) propose(tree, scratches[0], proposals[0], own);
-                test(tree, proposals[item], log_old, temperature, scratches[0], own, counts);
+                if (size == 1) propose(tree, scratches[0], proposal, own);
+                test(tree, proposal, log_old, temperature, own, counts);
             }
-            followed_of_.clear();
+            if (size > 1) forget_followed();
         }
         return counts;
     }
@@ -132,13 +157,19 @@ public:
 
     SweepCounts local_sweep(uint64_t iteration, double temperature) {
         SweepCounts counts;
-        Scratch scratch;
-        for (const int64_t node : random_order(static_cast<int64_t>(label.size()), iteration, Purpose::kSiteOrder)) {
+        const std::vector<int64_t> order =
+            random_order(static_cast<int64_t>(label.size()), iteration, Purpose::kSiteOrder);
+        for (size_t place = 0; place < order.size(); ++place) {
+            // The nodes come from all over the corpus: what a visit will read is called for a few visits before.
+            if (place + FAR < order.size()) prefetch_node(order[place + FAR]);
+            if (place + NEAR < order.size()) prefetch_fragments(static_cast<int32_t>(order[place + NEAR]));
+            if (place + CLOSE < order.size()) prefetch_lookup(static_cast<int32_t>(order[place + CLOSE]));
+            const int32_t node = static_cast<int32_t>(order[place]);
             if (parent[node] < 0) continue;
             Stream own = stream(iteration, Purpose::kSite, node);
             ++counts.n_proposed;
             ++counts.n_accepted;
-            counts.n_changed += resample_site(static_cast<int32_t>(node), scratch, temperature, own);
+            counts.n_changed += resample_site(node, temperature, own);
         }
         return counts;
     }
@@ -234,6 +265,7 @@ public:
         stop[symbol] = std::min(std::max(probability, 1e-9), 1.0 - 1e-9);
         log_stop[symbol] = std::log(stop[symbol]);
         log_go[symbol] = std::log1p(-stop[symbol]);
+        ++epoch_;
     }
 
     // One pair (discount, strength) per label; a Dirichlet process keeps its discount of 0.
@@ -248,6 +280,8 @@ public:
     }
 
 private:
+    static constexpr double SMALLEST = 1e-120;   // below this, logarithms
+
     struct Seat {
         int32_t node;
         int32_t fragment;
@@ -255,10 +289,19 @@ private:
         int32_t table = -1;   // which one, if it is followed
     };
 
-    struct Proposal {
+    // The sites of a tree, and for the fragment that then begins at, or goes on below, each node: its number (MISSING
+    // if it is not stored) and its base probability. For the present sites, only the numbers at sites are there.
+    struct Choice {
         std::vector<uint8_t> is_site;
-        double log_new = 0.0;   // log q of the proposal and of what was there
-        double log_old = 0.0;
+        std::vector<int32_t> number;
+        std::vector<double> base;
+        uint64_t n_removed = 0;   // from the store when the numbers were found
+    };
+
+    struct Proposal {
+        Choice before, after;
+        double log_before = 0.0;   // log q of both
+        double log_after = 0.0;
     };
 
     struct Scratch {
@@ -266,19 +309,25 @@ private:
         std::vector<int32_t> match_begin, match_end;    // the fragments that match at v ...
         std::vector<int32_t> match;
         std::vector<double> value;                      // ... and their S_g(v) / I(v)
-        std::vector<int32_t> number;                    // the fragment below v under some sites, or MISSING
-        std::vector<double> log_base;                   // log P0 of it
+        std::vector<int32_t> number;                    // the fragment below v
         std::vector<int32_t> nodes;
         std::vector<std::pair<int32_t, int32_t>> waiting;
         double log_inside = 0.0;
     };
 
+    ThreadPool pool_;
+    uint32_t epoch_ = 1;   // of the stop probabilities
+    std::vector<int32_t> waiting_;
     std::vector<Seat> frozen_seats_, old_seats_, new_seats_;
     // A batch's proposals must depend on nothing but the customers outside of it. So each of its trees must leave, to
     // be tested, by the very tables that it left when the batch was frozen. Sizes alone do not tell them apart once
     // other trees of the batch have moved: the tables where the batch sat are followed, by their present sizes.
-    std::vector<int32_t> followed_;
-    std::unordered_map<int32_t, std::vector<int32_t>> followed_of_;   // by fragment
+    struct Followed {
+        int32_t size;
+        int32_t next = -1;   // of the same fragment
+    };
+    std::vector<Followed> followed_;
+    std::vector<std::pair<int32_t, int32_t>> followed_of_;   // by fragment: the first and the last, or -1
 
     std::vector<int64_t> random_order(int64_t n_items, uint64_t iteration, Purpose purpose) const {
         std::vector<int64_t> order(n_items);
@@ -290,29 +339,80 @@ private:
 
     // ---- seating of whole trees ---------------------------------------------------------------------------------
 
-    // The number and the log base probability of the fragment below every node, if the sites are these.
-    void describe(int64_t tree, const uint8_t* site, Scratch& scratch) const {
-        const int64_t first = tree_start[tree], n_nodes = tree_start[tree + 1] - first;
-        scratch.number.resize(n_nodes);
-        scratch.log_base.resize(n_nodes);
+    // Describe the fragments that the sites of a choice make.
+    void describe(int64_t tree, Choice& choice) const {
+        const int64_t first = tree_start[tree], n_nodes = n_nodes_of(tree);
+        choice.number.resize(n_nodes);
+        choice.base.resize(n_nodes);
+        choice.n_removed = store.n_removed();
         for (int64_t node = n_nodes - 1; node >= 0; --node) {
-            int32_t parts[2] = {FRONTIER, FRONTIER};
-            double log_base = rule_log_probability[rule[first + node]];
-            const int32_t children[2] = {left[first + node], right[first + node]};
-            for (int side = 0; side < 2; ++side) {
-                if (children[side] < 0) continue;
-                const int64_t child = children[side] - first;
-                const int32_t symbol = label[children[side]];
-                if (site[child]) {
-                    log_base += log_stop[symbol];
-                } else {
-                    parts[side] = scratch.number[child];
-                    log_base += log_go[symbol] + scratch.log_base[child];
-                }
+            const Parts parts = parts_of(first, node, choice);
+            const bool is_known = parts.left != MISSING && parts.right != MISSING;
+            choice.number[node] = is_known ? store.find(rule[first + node], parts.left, parts.right) : MISSING;
+            choice.base[node] = base_at(first, node, choice);
+        }
+    }
+
+    // The same for the sites as they are.
+    void describe_present(int64_t tree, Choice& choice) const {
+        const int64_t first = tree_start[tree], n_nodes = n_nodes_of(tree);
+        choice.is_site.assign(&is_site[first], &is_site[first] + n_nodes);
+        choice.number.assign(&dish[first], &dish[first] + n_nodes);
+        choice.base.resize(n_nodes);
+        for (int64_t node = n_nodes - 1; node >= 0; --node) choice.base[node] = base_at(first, node, choice);
+    }
+
+    struct Parts {
+        int32_t left = FRONTIER, right = FRONTIER;
+    };
+
+    Parts parts_of(int64_t first, int64_t node, const Choice& choice) const {
+        Parts parts;
+        const int32_t left_child = left[first + node], right_child = right[first + node];
+        if (left_child >= 0 && !choice.is_site[left_child - first]) parts.left = choice.number[left_child - first];
+        if (right_child >= 0 && !choice.is_site[right_child - first]) parts.right = choice.number[right_child - first];
+        return parts;
+    }
+
+    // P0 of what is below a node, from that below its children; 0 if it is too small for a number.
+    double base_at(int64_t first, int64_t node, const Choice& choice) const {
+        double base = rule_probability[rule[first + node]];
+        for (const int32_t child : {left[first + node], right[first + node]}) {
+            if (child < 0) continue;
+            const double stops = stop[label[child]];
+            base *= choice.is_site[child - first] ? stops : (1.0 - stops) * choice.base[child - first];
+        }
+        return base;
+    }
+
+    // Its logarithm, whatever its size.
+    double log_base_at(int64_t first, int64_t node, const Choice& choice) const {
+        double result = 0.0;
+        std::vector<int64_t> waiting(1, node);
+        while (!waiting.empty()) {
+            const int64_t place = first + waiting.back();
+            waiting.pop_back();
+            result += rule_log_probability[rule[place]];
+            for (const int32_t child : {left[place], right[place]}) {
+                if (child < 0) continue;
+                const bool stops = choice.is_site[child - first];
+                result += stops ? log_stop[label[child]] : log_go[label[child]];
+                if (!stops) waiting.push_back(child - first);
             }
-            scratch.log_base[node] = log_base;
-            const bool is_known = parts[0] != MISSING && parts[1] != MISSING;
-            scratch.number[node] = is_known ? store.find(rule[first + node], parts[0], parts[1]) : MISSING;
+        }
+        return result;
+    }
+
+    // Multiply by the probability of the fragment at a site for the next customer, with the counts as they are.
+    void multiply_predictive(LogProduct& product, int64_t first, int64_t node, const Choice& choice) const {
+        const House& house = houses[label[first + node]];
+        const int32_t number = choice.number[node];
+        double weight = house.new_weight() * choice.base[node];
+        if (number != MISSING) weight += house.old_weight(store.fragments[number].tables);
+        if (weight > SMALLEST) {
+            product.multiply(weight / house.denominator());
+        } else {
+            product.add_log(std::log(house.new_weight() / house.denominator()) + log_base_at(first, node, choice));
         }
     }
 
@@ -325,50 +425,52 @@ private:
     }
 
     // Seat a tree's fragments one by one, from the root down; returns the sum of their log predictive probabilities.
-    double seat_tree(int64_t tree, const uint8_t* site, Scratch& scratch, std::vector<Seat>& seats, Stream& own) {
-        const int64_t first = tree_start[tree], n_nodes = tree_start[tree + 1] - first;
-        describe(tree, site, scratch);
+    double seat_tree(int64_t tree, Choice& choice, std::vector<Seat>& seats, Stream& own) {
+        const int64_t first = tree_start[tree], n_nodes = n_nodes_of(tree);
+        // A number may have been given to another fragment since, if some were removed.
+        const bool all_hold = choice.n_removed == store.n_removed();
         for (int64_t node = n_nodes - 1; node >= 0; --node) {
-            if (scratch.number[node] != MISSING) continue;
-            int32_t parts[2] = {FRONTIER, FRONTIER};
-            const int32_t children[2] = {left[first + node], right[first + node]};
-            for (int side = 0; side < 2; ++side) {
-                if (children[side] >= 0 && !site[children[side] - first]) parts[side] = scratch.number[children[side] - first];
+            int32_t& number = choice.number[node];
+            if (all_hold && number != MISSING) continue;
+            const Parts parts = parts_of(first, node, choice);
+            if (number == MISSING || !store.is(number, rule[first + node], parts.left, parts.right)) {
+                number = store.intern(rule[first + node], parts.left, parts.right);
             }
-            scratch.number[node] = store.intern(rule[first + node], parts[0], parts[1]);
         }
-        double log_probability = 0.0;
+        LogProduct probability;
         for (int64_t node = 0; node < n_nodes; ++node) {
-            is_site[first + node] = site[node];
+            is_site[first + node] = choice.is_site[node];
             dish[first + node] = -1;
-            if (!site[node]) continue;
-            const int32_t number = scratch.number[node], symbol = label[first + node];
+            if (!choice.is_site[node]) continue;
+            multiply_predictive(probability, first, node, choice);
+            const int32_t number = choice.number[node];
             Tables& tables = store.fragments[number].tables;
-            log_probability += log_predictive(symbol, &tables, scratch.log_base[node]);
-            const int32_t size = houses[symbol].seat(tables, std::exp(scratch.log_base[node]), own);
-            // There is one table of this size less now.
-            const int32_t table = size ? draw_followed(number, size, tables.n_tables_of(size) + 1, own) : -1;
-            if (table >= 0) ++followed_[table];
+            const int32_t size = houses[label[first + node]].seat(tables, choice.base[node], own);
+            const int32_t table = size ? draw_followed(number, size, tables, 1, own) : -1;
+            if (table >= 0) ++followed_[table].size;
             seats.push_back({static_cast<int32_t>(first + node), number, size, table});
             dish[first + node] = number;
         }
-        return log_probability;
+        return probability.log();
     }
 
-    // Unseat a tree's fragments in reverse; returns the same sum for them. They stay in the store until `release`.
-    // A tree that has been frozen leaves by the same tables again.
-    double unseat_tree(int64_t tree, std::vector<Seat>& seats, Stream& own, const Seat* frozen = nullptr) {
-        double log_probability = 0.0;
-        for (int64_t node = tree_start[tree + 1] - 1; node >= tree_start[tree]; --node) {
-            if (!is_site[node]) continue;
-            Tables& tables = store.fragments[dish[node]].tables;
+    // Unseat a tree's fragments, described by `choice`, in reverse; returns the same sum for them. They stay in the
+    // store until `release`. A tree that has been frozen leaves by the same tables again.
+    double unseat_tree(int64_t tree, const Choice& choice, std::vector<Seat>& seats, Stream& own,
+                       const Seat* frozen = nullptr) {
+        const int64_t first = tree_start[tree];
+        LogProduct probability;
+        for (int64_t node = n_nodes_of(tree) - 1; node >= 0; --node) {
+            if (!choice.is_site[node]) continue;
+            const int32_t number = choice.number[node];
+            Tables& tables = store.fragments[number].tables;
             const int32_t table = frozen ? (frozen++)->table : -1;
-            const int32_t size = table < 0 ? tables.draw_customer(own) : followed_[table]--;
-            houses[label[node]].shrink(tables, size);
-            seats.push_back({static_cast<int32_t>(node), dish[node], size, table});
-            log_probability += log_predictive(label[node], &tables, log_base_of(dish[node]));
+            const int32_t size = table < 0 ? tables.draw_customer(own) : followed_[table].size--;
+            houses[label[first + node]].shrink(tables, size);
+            seats.push_back({static_cast<int32_t>(first + node), number, size, table});
+            multiply_predictive(probability, first, node, choice);
         }
-        return log_probability;
+        return probability.log();
     }
 
     double log_base_of(int32_t number) const {
@@ -394,7 +496,7 @@ private:
         for (size_t item = seats.size(); item-- > 0;) {
             const Seat& seat = seats[item];
             houses[label[seat.node]].shrink(store.fragments[seat.fragment].tables, seat.size + 1);
-            if (seat.table >= 0) --followed_[seat.table];
+            if (seat.table >= 0) --followed_[seat.table].size;
         }
     }
 
@@ -402,7 +504,7 @@ private:
         for (size_t item = seats.size(); item-- > 0;) {
             const Seat& seat = seats[item];
             houses[label[seat.node]].grow(store.fragments[seat.fragment].tables, seat.size - 1);
-            if (seat.table >= 0) ++followed_[seat.table];
+            if (seat.table >= 0) ++followed_[seat.table].size;
         }
     }
 
@@ -412,8 +514,7 @@ private:
 
     // Unseat a batch, and follow the tables it leaves.
     void freeze(const std::vector<int64_t>& order, size_t first, int size, uint64_t iteration) {
-        frozen_seats_.clear();
-        followed_.clear();
+        followed_of_.resize(store.fragments.size(), {-1, -1});
         for (int item = 0; item < size; ++item) {
             const int64_t tree = order[first + item];
             Stream own = stream(iteration, Purpose::kFreeze, tree);
@@ -421,26 +522,41 @@ private:
                 if (!is_site[node]) continue;
                 Tables& tables = store.fragments[dish[node]].tables;
                 const int32_t n_before = tables.draw_customer(own);
-                int32_t table = draw_followed(dish[node], n_before, tables.n_tables_of(n_before), own);
-                if (table < 0) {
-                    table = static_cast<int32_t>(followed_.size());
-                    followed_.push_back(n_before);
-                    followed_of_[dish[node]].push_back(table);
-                }
+                int32_t table = draw_followed(dish[node], n_before, tables, 0, own);
+                if (table < 0) table = follow_table(dish[node], n_before);
                 houses[label[node]].shrink(tables, n_before);
-                --followed_[table];
+                --followed_[table].size;
                 frozen_seats_.push_back({static_cast<int32_t>(node), dish[node], n_before, table});
             }
         }
     }
 
-    // One of the `n_tables` tables of a fragment that have this size, all alike: its number if it is followed, or -1.
-    int32_t draw_followed(int32_t fragment, int32_t size, int32_t n_tables, Stream& own) const {
-        const auto found = followed_of_.find(fragment);
-        if (found == followed_of_.end()) return -1;
-        uint64_t target = own.below(static_cast<uint64_t>(n_tables));
-        for (const int32_t table : found->second) {
-            if (followed_[table] == size && target-- == 0) return table;
+    int32_t follow_table(int32_t fragment, int32_t size) {
+        const int32_t table = static_cast<int32_t>(followed_.size());
+        std::pair<int32_t, int32_t>& list = followed_of_[fragment];
+        followed_.push_back({size});
+        if (list.first < 0) {
+            list.first = table;
+        } else {
+            followed_[list.second].next = table;
+        }
+        list.second = table;
+        return table;
+    }
+
+    void forget_followed() {
+        for (const Seat& seat : frozen_seats_) followed_of_[seat.fragment] = {-1, -1};
+        frozen_seats_.clear();
+        followed_.clear();
+    }
+
+    // One of a fragment's tables of this size, all alike: its number if it is followed, or -1. `n_gone` of them are
+    // no longer in the histogram.
+    int32_t draw_followed(int32_t fragment, int32_t size, const Tables& tables, int32_t n_gone, Stream& own) const {
+        if (static_cast<size_t>(fragment) >= followed_of_.size() || followed_of_[fragment].first < 0) return -1;
+        uint64_t target = own.below(static_cast<uint64_t>(tables.n_tables_of(size) + n_gone));
+        for (int32_t table = followed_of_[fragment].first; table >= 0; table = followed_[table].next) {
+            if (followed_[table].size == size && target-- == 0) return table;
         }
         return -1;
     }
@@ -452,9 +568,11 @@ private:
     // Draw sites for a tree from the frozen grammar, and weigh them and the present ones by it. Changes nothing else.
     void propose(int64_t tree, Scratch& scratch, Proposal& proposal, Stream& own) const {
         inside(tree, scratch);
-        draw_sites(tree, scratch, proposal.is_site, own);
-        proposal.log_new = log_weight(tree, proposal.is_site.data(), scratch) - scratch.log_inside;
-        proposal.log_old = log_weight(tree, &is_site[tree_start[tree]], scratch) - scratch.log_inside;
+        draw_sites(tree, scratch, proposal.after.is_site, own);
+        describe(tree, proposal.after);
+        describe_present(tree, proposal.before);
+        proposal.log_after = log_weight(tree, proposal.after) - scratch.log_inside;
+        proposal.log_before = log_weight(tree, proposal.before) - scratch.log_inside;
     }
 
     double cached_weight(int32_t number, int32_t symbol) const {
@@ -469,7 +587,7 @@ private:
         scratch.match_end.resize(n_nodes);
         scratch.match.clear();
         scratch.value.clear();
-        scratch.log_inside = 0.0;
+        LogProduct inside;
         for (int64_t node = n_nodes - 1; node >= 0; --node) {
             const int32_t symbol = label[first + node];
             scratch.match_begin[node] = static_cast<int32_t>(scratch.match.size());
@@ -491,8 +609,9 @@ private:
             for (int32_t item = scratch.match_begin[node]; item < scratch.match_end[node]; ++item) {
                 scratch.value[item] /= total;
             }
-            scratch.log_inside += std::log(total);
+            inside.multiply(total);
         }
+        scratch.log_inside = inside.log();
     }
 
     // All stored fragments with the rule at a node whose parts match at its children.
@@ -559,179 +678,245 @@ private:
     }
 
     // log prod_e (w_e + b P0(e)) over the fragments that the sites make.
-    double log_weight(int64_t tree, const uint8_t* site, Scratch& scratch) const {
-        const int64_t first = tree_start[tree], n_nodes = tree_start[tree + 1] - first;
-        describe(tree, site, scratch);
-        double result = 0.0;
-        for (int64_t node = 0; node < n_nodes; ++node) {
-            if (!site[node]) continue;
-            const Tables* tables = scratch.number[node] == MISSING ? nullptr : &store.fragments[scratch.number[node]].tables;
-            result += log_predictive(label[first + node], tables, scratch.log_base[node]);
+    double log_weight(int64_t tree, const Choice& choice) const {
+        LogProduct product;
+        for (int64_t node = 0; node < n_nodes_of(tree); ++node) {
+            if (choice.is_site[node]) multiply_predictive(product, tree_start[tree], node, choice);
         }
-        return result;
+        return product.log();
     }
 
     // Seat a proposal, and keep it or go back; the tree has been unseated as `old_seats_` tells.
-    void test(int64_t tree, const Proposal& proposal, double log_old, double temperature, Scratch& scratch, Stream& own,
-              SweepCounts& counts) {
-        const int64_t first = tree_start[tree], n_nodes = tree_start[tree + 1] - first;
-        const std::vector<uint8_t> old_site(is_site.begin() + first, is_site.begin() + first + n_nodes);
-        const std::vector<int32_t> old_dish(dish.begin() + first, dish.begin() + first + n_nodes);
+    void test(int64_t tree, Proposal& proposal, double log_old, double temperature, Stream& own, SweepCounts& counts) {
+        const int64_t first = tree_start[tree];
+        const Choice& before = proposal.before;
         new_seats_.clear();
-        const double log_new = seat_tree(tree, proposal.is_site.data(), scratch, new_seats_, own);
-        const double log_ratio = (log_new - log_old) / temperature + proposal.log_old - proposal.log_new;
+        const double log_new = seat_tree(tree, proposal.after, new_seats_, own);
+        const double log_ratio = (log_new - log_old) / temperature + proposal.log_before - proposal.log_after;
         ++counts.n_proposed;
         if (log_ratio >= 0.0 || own.uniform() < std::exp(log_ratio)) {
             ++counts.n_accepted;
-            counts.n_changed += old_site != proposal.is_site;
+            counts.n_changed += before.is_site != proposal.after.is_site;
             release(old_seats_);
             return;
         }
         take_back_seats(new_seats_);
         take_back_unseats(old_seats_);
-        std::copy(old_site.begin(), old_site.end(), is_site.begin() + first);
-        std::copy(old_dish.begin(), old_dish.end(), dish.begin() + first);
+        std::copy(before.is_site.begin(), before.is_site.end(), is_site.begin() + first);
+        std::copy(before.number.begin(), before.number.end(), dish.begin() + first);
         release(new_seats_);
     }
 
     // ---- single sites -----------------------------------------------------------------------------------------------
 
-    struct Description {
-        int32_t number;
-        double log_base;
-    };
+    static constexpr size_t FAR = 16, NEAR = 8, CLOSE = 4;   // visits ahead
 
-    // The fragment of a rule with these parts; a part that is nowhere stored makes it MISSING.
-    Description joined(int32_t node, const Description* parts) const {
-        Description result = {MISSING, rule_log_probability[rule[node]]};
-        int32_t numbers[2] = {FRONTIER, FRONTIER};
-        const int32_t children[2] = {left[node], right[node]};
-        for (int side = 0; side < 2; ++side) {
-            if (children[side] < 0) continue;
-            const int32_t symbol = label[children[side]];
-            numbers[side] = parts[side].number;
-            result.log_base += numbers[side] == FRONTIER ? log_stop[symbol] : log_go[symbol] + parts[side].log_base;
-        }
-        if (numbers[0] != MISSING && numbers[1] != MISSING) result.number = store.find(rule[node], numbers[0], numbers[1]);
-        return result;
+    void prefetch_node(int64_t node) const {
+        prefetch(&parent[node]);
+        prefetch(&is_site[node]);
+        prefetch(&dish[node]);
+        prefetch(&label[node]);
+        prefetch(&right[node]);
     }
 
-    // Describe (and, if asked, store) the fragment below `root`, where `cut` counts as a site or not as given.
-    Description fragment_below(int32_t root, int32_t cut, bool cut_is_site, bool intern, Scratch& scratch) {
-        const auto ends = [&](int32_t node) { return node == cut ? cut_is_site : static_cast<bool>(is_site[node]); };
-        std::vector<int32_t>& nodes = scratch.nodes;
-        nodes.assign(1, root);
-        for (size_t item = 0; item < nodes.size(); ++item) {
-            const int32_t children[2] = {left[nodes[item]], right[nodes[item]]};
-            for (const int32_t child : children) {
-                if (child >= 0 && !ends(child)) nodes.push_back(child);
-            }
+    void prefetch_fragments(int32_t node) const {
+        if (is_site[node]) prefetch(&store.fragments[dish[node]]);
+        if (parent[node] < 0) return;
+        do {
+            node = parent[node];
+        } while (!is_site[node]);
+        prefetch(&store.fragments[dish[node]]);
+    }
+
+    // Where the parent is the root of its fragment, one lookup is all; deeper ones are fewer.
+    void prefetch_lookup(int32_t node) const {
+        const int32_t above = parent[node];
+        if (above < 0 || !is_site[above]) return;
+        const Fragment& fragment = store.fragments[dish[above]];
+        const int32_t number = is_site[node] ? dish[node] : FRONTIER;
+        if (right[above] == node) {
+            store.prefetch_slot(fragment.rule, fragment.left, number);
+        } else {
+            store.prefetch_slot(fragment.rule, number, fragment.right);
         }
-        if (scratch.number.size() < label.size()) {
-            scratch.number.resize(label.size());
-            scratch.log_base.resize(label.size());
+    }
+
+    // The way from a node up to the root of the fragment above it, and the numbers of what is below each node on it:
+    // as it is, and with the node the other way, a site or not (MISSING if not stored).
+    struct Way {
+        std::vector<int32_t> nodes, present, other;
+
+        bool goes_right(size_t item, int32_t node, const std::vector<int32_t>& right) const {
+            return right[nodes[item]] == (item ? nodes[item - 1] : node);
         }
-        // Children come after their parents in `nodes`.
-        for (size_t item = nodes.size(); item-- > 0;) {
-            const int32_t node = nodes[item];
-            Description parts[2] = {{FRONTIER, 0.0}, {FRONTIER, 0.0}};
-            const int32_t children[2] = {left[node], right[node]};
+    };
+    Way way_;
+
+    // Returns the number of the fragment below the node. Only what is on the way needs to be looked up.
+    int32_t find_way(int32_t node) {
+        way_.nodes.clear();
+        int32_t root = node;
+        do {
+            root = parent[root];
+            way_.nodes.push_back(root);
+        } while (!is_site[root]);
+        const size_t length = way_.nodes.size();
+        way_.present.resize(length);
+        way_.other.resize(length);
+        int32_t number = dish[root];
+        for (size_t item = length; item-- > 0;) {
+            way_.present[item] = number;
+            const Fragment& fragment = store.fragments[number];
+            number = way_.goes_right(item, node, right) ? fragment.right : fragment.left;
+        }
+        const int32_t lower = is_site[node] ? dish[node] : number;
+        number = is_site[node] ? lower : FRONTIER;
+        for (size_t item = 0; item < length && number != MISSING; ++item) {
+            const Parts parts = parts_with(item, node, number);
+            number = way_.other[item] = store.find(rule[way_.nodes[item]], parts.left, parts.right);
+        }
+        if (number == MISSING) way_.other[length - 1] = MISSING;
+        return lower;
+    }
+
+    // The parts of the fragment below a node on the way, with another number where the way goes on.
+    Parts parts_with(size_t item, int32_t node, int32_t number) const {
+        const Fragment& fragment = store.fragments[way_.present[item]];
+        if (way_.goes_right(item, node, right)) return {fragment.left, number};
+        return {number, fragment.right};
+    }
+
+    // Store what is below the root if the node goes the other way.
+    int32_t store_way(int32_t node, int32_t lower) {
+        if (way_.other.back() != MISSING) return way_.other.back();
+        int32_t number = is_site[node] ? lower : FRONTIER;
+        for (size_t item = 0; item < way_.nodes.size(); ++item) {
+            const Parts parts = parts_with(item, node, number);
+            number = store.intern(rule[way_.nodes[item]], parts.left, parts.right);
+        }
+        return number;
+    }
+
+    // log P0 of a stored fragment, which keeps it until a stop probability changes.
+    double kept_log_base(int32_t number) {
+        if (store.fragments[number].epoch == epoch_) return store.fragments[number].log_base;
+        std::vector<int32_t>& waiting = waiting_;
+        waiting.assign(1, number);
+        while (!waiting.empty()) {
+            Fragment& fragment = store.fragments[waiting.back()];
+            const int32_t parts[2] = {fragment.left, fragment.right};
+            const int32_t labels[2] = {rule_left_label[fragment.rule], rule_right_label[fragment.rule]};
+            double sum = rule_log_probability[fragment.rule];
+            bool is_ready = true;
             for (int side = 0; side < 2; ++side) {
-                if (children[side] >= 0 && !ends(children[side])) {
-                    parts[side] = {scratch.number[children[side]], scratch.log_base[children[side]]};
+                if (labels[side] < 0) continue;
+                if (parts[side] < 0) {
+                    sum += log_stop[labels[side]];
+                } else if (store.fragments[parts[side]].epoch == epoch_) {
+                    sum += log_go[labels[side]] + store.fragments[parts[side]].log_base;
+                } else {
+                    waiting.push_back(parts[side]);
+                    is_ready = false;
                 }
             }
-            Description own = joined(node, parts);
-            if (intern && own.number == MISSING) own.number = store.intern(rule[node], parts[0].number, parts[1].number);
-            scratch.number[node] = own.number;
-            scratch.log_base[node] = own.log_base;
+            if (!is_ready) continue;
+            fragment.log_base = sum;
+            fragment.epoch = epoch_;
+            waiting.pop_back();
         }
-        return {scratch.number[root], scratch.log_base[root]};
+        return store.fragments[number].log_base;
     }
 
-    const Tables* tables_of(const Description& fragment) const {
-        return fragment.number == MISSING ? nullptr : &store.fragments[fragment.number].tables;
+    int32_t n_customers_of(int32_t number) const {
+        return number == MISSING ? 0 : store.fragments[number].tables.n_customers;
     }
 
-    // The log weights of seating `upper` at an old and at a new table, each times that of seating `lower` after it.
-    void log_split_weights(int32_t upper_symbol, const Description& upper, int32_t lower_symbol, const Description& lower,
-                           double* at_old, double* at_new) const {
-        const House& house = houses[upper_symbol];
-        const Tables* upper_tables = tables_of(upper);
-        const double log_denominator = std::log(house.denominator());
-        const bool has_old = upper_tables && upper_tables->n_customers;
-        *at_old = has_old ? std::log(house.old_weight(*upper_tables)) - log_denominator : -INFINITY;
-        *at_new = std::log(house.new_weight()) + upper.log_base - log_denominator;
-        if (upper_symbol != lower_symbol) {
-            const double then = log_predictive(lower_symbol, tables_of(lower), lower.log_base);
-            *at_old += then;
-            *at_new += then;
-            return;
-        }
-        // The lower fragment finds the upper one's customer, and its table if that is new. Both are stored here.
-        const bool same = upper.number == lower.number;
+    double old_weight_of(const House& house, int32_t number) const {
+        return n_customers_of(number) ? house.old_weight(store.fragments[number].tables) : 0.0;
+    }
+
+    // Gibbs for one node; returns whether it changed.
+    bool resample_site(int32_t node, double temperature, Stream& own) {
+        const int32_t lower = find_way(node), root = way_.nodes.back();
+        const bool was_site = is_site[node];
+        const int32_t whole = was_site ? way_.other.back() : dish[root];
+        const int32_t upper = was_site ? dish[root] : way_.other.back();
+        House &upper_house = houses[label[root]], &lower_house = houses[label[node]];
+        // Of the three, at most the one that is not there now is not stored; its base follows from the others.
+        const double log_lower = kept_log_base(lower), log_present = kept_log_base(dish[root]);
+        const double log_join = log_go[label[node]] + log_lower - log_stop[label[node]];
+        const double log_whole = was_site ? log_present + log_join : log_present;
+        const double log_upper = was_site ? log_present : log_present - log_join;
+        if (was_site) lower_house.unseat(store.fragments[lower].tables, own);
+        upper_house.unseat(store.fragments[dish[root]].tables, own);
+        // Where all comes from the base, common factors are left out: they may be too small for a number.
+        const bool same = upper == lower, is_new = n_customers_of(whole) == 0;
+        const double upper_scale = is_new && n_customers_of(upper) == 0 ? log_upper : 0.0;
+        const double lower_scale = is_new && n_customers_of(lower) == 0 && !same ? log_lower : 0.0;
+        const double denominator = upper_house.denominator();
+        const double joined = (old_weight_of(upper_house, whole) +
+                               upper_house.new_weight() * std::exp(log_whole - upper_scale - lower_scale)) / denominator;
+        // The upper one at an old or at a new table, each times the lower one after it.
+        const double base_lower = std::exp(log_lower - lower_scale);
+        double cut[2] = {old_weight_of(upper_house, upper) / denominator,
+                         upper_house.new_weight() * std::exp(log_upper - upper_scale) / denominator};
         for (int opens = 0; opens < 2; ++opens) {
-            House after = house;
-            const Tables* lower_tables = tables_of(lower);
-            double n_customers = lower_tables ? lower_tables->n_customers : 0.0;
-            double n_tables = lower_tables ? lower_tables->n_tables : 0.0;
-            ++after.n_customers;
-            after.n_tables += opens;
+            House after = lower_house;
+            double n_customers = n_customers_of(lower), n_tables = store.fragments[lower].tables.n_tables;
+            if (&upper_house == &lower_house) {
+                ++after.n_customers;
+                after.n_tables += opens;
+            }
             if (same) {
                 n_customers += 1.0;
                 n_tables += opens;
             }
             const double old_part = n_customers > 0.0 ? n_customers - after.discount * n_tables : 0.0;
-            const double then = std::log(old_part + after.new_weight() * std::exp(lower.log_base)) - std::log(after.denominator());
-            *(opens ? at_new : at_old) += then;
+            cut[opens] *= (old_part + after.new_weight() * base_lower) / after.denominator();
         }
-    }
-
-    // Gibbs for one node; returns whether it changed.
-    bool resample_site(int32_t node, Scratch& scratch, double temperature, Stream& own) {
-        int32_t root = parent[node];
-        while (!is_site[root]) root = parent[root];
-        const bool was_site = is_site[node];
-        const int32_t old_upper = dish[root], old_lower = dish[node];
-        if (was_site) houses[label[node]].unseat(store.fragments[old_lower].tables, own);
-        houses[label[root]].unseat(store.fragments[old_upper].tables, own);
-        // With the same label at both, the two may be the same fragment, which only stored ones can show.
-        const bool share = label[root] == label[node];
-        const Description whole = fragment_below(root, node, false, false, scratch);
-        const Description upper = fragment_below(root, node, true, share, scratch);
-        const Description lower = fragment_below(node, node, true, share, scratch);
-        const double log_whole = log_predictive(label[root], tables_of(whole), whole.log_base);
-        double at_old, at_new;
-        log_split_weights(label[root], upper, label[node], lower, &at_old, &at_new);
-        const double largest = std::max(at_old, at_new);
-        const double log_split = largest + std::log(std::exp(at_old - largest) + std::exp(at_new - largest));
-        const double odds = std::exp((log_split - log_whole) / temperature);
+        const double ratio = (cut[0] + cut[1]) / joined;
+        const double odds = temperature == 1.0 ? ratio : std::pow(ratio, 1.0 / temperature);
         const bool now_site = own.uniform() * (1.0 + odds) >= 1.0;
-        is_site[node] = now_site;
+        const int32_t old_upper = dish[root];
+        if (now_site != was_site) dish[root] = store_way(node, lower);
+        Tables& tables = store.fragments[dish[root]].tables;
         if (now_site) {
-            const Description kept = fragment_below(root, node, true, true, scratch);
-            House& house = houses[label[root]];
-            Tables& tables = store.fragments[kept.number].tables;
-            const bool opens = own.uniform() * (std::exp(at_old - largest) + std::exp(at_new - largest)) >= std::exp(at_old - largest);
-            house.grow(tables, opens ? 0 : tables.draw_table(own, house.discount));
-            dish[root] = kept.number;
-            const Description cut = fragment_below(node, node, true, true, scratch);
-            houses[label[node]].seat(store.fragments[cut.number].tables, std::exp(cut.log_base), own);
-            dish[node] = cut.number;
+            const bool opens = own.uniform() * (cut[0] + cut[1]) >= cut[0];
+            upper_house.grow(tables, opens ? 0 : tables.draw_table(own, upper_house.discount));
+            lower_house.seat(store.fragments[lower].tables, std::exp(log_lower), own);
         } else {
-            const Description kept = fragment_below(root, node, false, true, scratch);
-            houses[label[root]].seat(store.fragments[kept.number].tables, std::exp(kept.log_base), own);
-            dish[root] = kept.number;
-            dish[node] = -1;
+            upper_house.seat(tables, std::exp(log_whole), own);
         }
+        is_site[node] = now_site;
+        dish[node] = now_site ? lower : -1;
+        if (now_site == was_site) return false;
         store.release(old_upper);
-        if (old_lower >= 0) store.release(old_lower);
-        if (upper.number >= 0) store.release(upper.number);
-        if (lower.number >= 0) store.release(lower.number);
-        return now_site != was_site;
+        store.release(lower);
+        return true;
     }
 
     // ---- all instances of a fragment at once ------------------------------------------------------------------------
+
+    // Store the fragment below `root`, where `cut` counts as a site or not as given; returns its number.
+    int32_t fragment_below(int32_t root, int32_t cut, bool cut_is_site, Scratch& scratch) {
+        const auto ends = [&](int32_t node) { return node == cut ? cut_is_site : static_cast<bool>(is_site[node]); };
+        std::vector<int32_t>& nodes = scratch.nodes;
+        nodes.assign(1, root);
+        for (size_t item = 0; item < nodes.size(); ++item) {
+            for (const int32_t child : {left[nodes[item]], right[nodes[item]]}) {
+                if (child >= 0 && !ends(child)) nodes.push_back(child);
+            }
+        }
+        scratch.number.resize(label.size());
+        // Children come after their parents in `nodes`.
+        for (size_t item = nodes.size(); item-- > 0;) {
+            const int32_t node = nodes[item], left_child = left[node], right_child = right[node];
+            const int32_t left_part = left_child < 0 || ends(left_child) ? FRONTIER : scratch.number[left_child];
+            const int32_t right_part = right_child < 0 || ends(right_child) ? FRONTIER : scratch.number[right_child];
+            scratch.number[node] = store.intern(rule[node], left_part, right_part);
+        }
+        return scratch.number[root];
+    }
 
     // The node of one instance that stands where `path` leads from its root (false: left, true: right).
     int32_t follow(int32_t root, const std::vector<bool>& path) const {
@@ -800,9 +985,9 @@ private:
         } while (!is_site[root]);
         std::reverse(path.begin(), path.end());
         const bool was_cut = is_site[node];
-        const int32_t whole = fragment_below(root, node, false, true, scratch).number;
-        const int32_t upper = fragment_below(root, node, true, true, scratch).number;
-        const int32_t lower = fragment_below(node, node, true, true, scratch).number;
+        const int32_t whole = fragment_below(root, node, false, scratch);
+        const int32_t upper = fragment_below(root, node, true, scratch);
+        const int32_t lower = fragment_below(node, node, true, scratch);
         if (places.size() < store.fragments.size()) places.resize(store.fragments.size());
         const std::vector<int32_t> joined_places = instances(places[whole], path, false, lower);
         const std::vector<int32_t> cut_places = instances(places[upper], path, true, lower);

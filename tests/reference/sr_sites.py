@@ -95,9 +95,10 @@ class Reference:
             if word_class >= 0:
                 orders = ((("W", label, word_class), rule), (("J", symbol), (label, word_class)))
                 return orders, self.lexical_share[label]
+            share = 1 - self.lexical_share[label] if self.class_word_base else 1.0
             if self.levels < 3:
-                return (), self.rule_base[rule]
-            return ((("I", label), (rule, left, right)),), 1.0
+                return (), share * self.rule_base[rule]
+            return ((("I", label), (rule, left, right)),), share
         if name[0] == "I":
             return (), self.rule_base[dish[0]]
         if name[0] == "J":

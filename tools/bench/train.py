@@ -6,7 +6,7 @@ Usage:
 
 Prints, for generated treebanks of several sizes, node visits per second of the local and the blocked sampler (one
 and two threads), the cost of a blocked iteration relative to a local one, the acceptance rate and the memory; then
-precision and recall of the planted fragments after training.
+precision and recall of the planted fragments after training, by frequency.
 
 Options:
   --sizes=LIST         numbers of sentences, separated by commas [default: 2000,6000,20000]
@@ -15,6 +15,7 @@ Options:
   --recovery=N         sentences of the treebank in which planted fragments are looked for; 0: none [default: 2000]
   --iterations=N       of the training for that [default: 200]
   --type-moves=N       likewise [default: 2000]
+  --init=NAME          likewise: minimal, maximal or random [default: maximal]
   --seed=N             [default: 1]
   -q, --quiet          no progress
   -h, --help           this text
@@ -24,16 +25,30 @@ Options:
 import resource
 import sys
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
+
+from nltk.tree import Tree
 
 from tsgkit.cli import command, integer, parse_arguments
 from tsgkit.inference.tsg import TsgSettings, TsgTraining
 from tsgkit.models.fragments import FragmentTable
+from tsgkit.models.rules import number_rules
 from tsgkit.progress import progress
 from tsgkit.treebank import Binarization, FlatCorpus, UnknownWords, prepare
-from tsgkit.treebank.planted import generate, planted_fragments, recovery
+from tsgkit.treebank.planted import (
+    canonical,
+    format_fragment,
+    generate,
+    generate_derivations,
+    n_rules,
+    planted_grammar,
+    read_fragment,
+)
 
+FREQUENCIES = (0, 3, 10, 30, 100, 2**62)
 KEPT = 3  # a fragment counts as found when it is used at least so often
 
 
@@ -72,22 +87,89 @@ def measure(n_sentences: int, arguments: dict[str, Any]) -> dict[str, float]:
     return row
 
 
+def only_expansions(corpus: FlatCorpus) -> dict[str, list[Tree | str]]:
+    """For every label that has one rule in the treebank, what it becomes; open nodes are trees without children."""
+    trees = number_rules(corpus)
+    n_expansions = Counter(trees.rule_label.tolist())
+    result: dict[str, list[Tree | str]] = {}
+    columns = (trees.rule_label, trees.rule_left_label, trees.rule_right_label, trees.rule_word)
+    for label, left, right, word in zip(*(column.tolist() for column in columns), strict=True):
+        if n_expansions[label] == 1:
+            children: list[Tree | str] = [Tree(corpus.labels[child], []) for child in (left, right) if child >= 0]
+            result[corpus.labels[label]] = children or [corpus.words[word]]
+    return result
+
+
+def expanded(fragment: str, only: dict[str, list[Tree | str]]) -> str:
+    """A fragment that goes on at every open node where it can go on in one way only."""
+
+    def expand(node: Tree | str) -> Tree | str:
+        if not isinstance(node, Tree):
+            return node
+        children = list(node) or only.get(node.label(), [])
+        return Tree(node.label(), [expand(child) for child in children])
+
+    return format_fragment(expand(read_fragment(fragment)))
+
+
 def find_planted(arguments: dict[str, Any]) -> str:
     """Train on a generated treebank and compare fragments with those of its grammar."""
     iterations, seed = integer(arguments, "--iterations", 1), integer(arguments, "--seed", 0)
-    corpus = corpus_of(integer(arguments, "--recovery", 0), seed)
-    settings = TsgSettings(type_moves=integer(arguments, "--type-moves", 0))
+    n_sentences = integer(arguments, "--recovery", 0)
+    corpus = corpus_of(n_sentences, seed)
+    settings = TsgSettings(type_moves=integer(arguments, "--type-moves", 0), init=arguments["--init"])
     training = TsgTraining(corpus, settings, iterations=iterations, seed=seed)
     training.start()
     for iteration in progress(range(1, iterations + 1), "training", "iterations", quiet=arguments["--quiet"]):
         training.iterate(iteration)
-    counts = FragmentTable.of_model(training.model()).count_of
-    found = [fragment for fragment, count in counts.items() if count >= KEPT]
-    result = recovery(found, planted_fragments(Binarization("right", 0).apply))
-    return (
-        f"planted fragments after {iterations} iterations: {result.n_both} of {result.n_planted} found"
-        f" (recall {result.recall:.3f}) among {result.n_found} (precision {result.precision:.3f})"
+    found = Counter(FragmentTable.of_model(training.model()).count_of)
+    steps = Counter(
+        step for derivation in generate_derivations(n_sentences, seed, insertions=False) for step in derivation.steps
     )
+    # A flat rule of three children is two rules after binarisation, so it counts here as well.
+    binarize = Binarization("right", 0).apply
+    planted: Counter[str] = Counter()
+    for tree in planted_grammar(insertions=False).initial:
+        planted[format_fragment(binarize(read_fragment(tree.brackets)))] += steps[tree.brackets]
+    only = only_expansions(corpus)
+    start = f"{iterations} iterations from the {settings.init} start"
+    lines = [f"planted fragments after {start}; found: used at least {KEPT} times"]
+    for title, same in (
+        ("to the letter", canonical),
+        ("up to nodes that expand in one way only", lambda fragment: expanded(fragment, only)),
+    ):
+        lines += [title, *recovery_lines(merged(found, same), merged(planted, same))]
+    return "\n".join(lines)
+
+
+def merged(counts: Counter[str], same: Callable[[str], str]) -> Counter[str]:
+    """Counts of fragments of at least two rules that are the same."""
+    result: Counter[str] = Counter()
+    for fragment, count in counts.items():
+        if n_rules(same(fragment)) > 1:
+            result[same(fragment)] += count
+    return result
+
+
+def recovery_lines(found: Counter[str], planted: Counter[str]) -> Iterator[str]:
+    """Recall by how often a planted fragment was used to make the treebank, precision by how often one is used now."""
+    kept = {fragment for fragment, count in found.items() if count >= KEPT}
+    yield f"{'uses':>10}  {'planted':>8}  {'of them found':>13}  {'found':>8}  {'of them planted':>15}"
+    for first, last in (*pairwise(FREQUENCIES), (0, None)):
+        name = "all" if last is None else f"{first}-{last - 1}" if last < FREQUENCIES[-1] else f"{first}-"
+
+        def is_in(count: int, first: int = first, last: int | None = last) -> bool:
+            return last is None or first <= count < last
+
+        wanted = [fragment for fragment, count in planted.items() if is_in(count)]
+        had = [fragment for fragment in kept if is_in(found[fragment])]
+        n_recalled, n_right = sum(fragment in kept for fragment in wanted), sum(fragment in planted for fragment in had)
+        recall, precision = share(n_recalled, len(wanted)), share(n_right, len(had))
+        yield f"{name:>10}  {len(wanted):>8}  {n_recalled:>5} {recall:>7}  {len(had):>8}  {n_right:>7} {precision:>7}"
+
+
+def share(part: int, whole: int) -> str:
+    return f"{part / whole:.3f}" if whole else "-"
 
 
 @command

@@ -44,9 +44,9 @@ class SrSettings:
         How often every subcategory is split in two.
     split_iterations : int
         Sweeps over the treebank after every split.
-    levels : {1, 2, 3, 4}
-        Below 3, refined rules back off to the last base directly; with 3 first to rules whose root has no subcategory,
-        and with 4 before that to rules whose root has the subcategory it had before the split.
+    levels : {1, 2, 3}
+        3: refined rules back off to rules whose root has no subcategory, and these to the last base; 1 and 2: to the
+        last base directly.
     base : {"uniform", "frequency"}
         The last base: every refinement of every rule of a label alike, or by the rule's frequency.
     merge : float
@@ -66,7 +66,7 @@ class SrSettings:
         Iterations of every split until the temperature is 1; 0 for no annealing.
     site_iterations : int
         After the splits, sweeps that sample substitution sites, so that fragments are more than single rules; 0 for
-        none. Their rules have three levels at most.
+        none.
     sites : {"blocked", "local"}
         How: whole trees, or single sites.
     joint_iterations : int
@@ -97,7 +97,7 @@ class SrSettings:
             ("base", self.base, BASES),
             ("merge-loss", self.merge_loss, LOSSES),
             ("type-mode", self.type_mode, MODES),
-            ("levels", self.levels, (1, 2, 3, 4)),
+            ("levels", self.levels, (1, 2, 3)),
             ("sites", self.sites, SITE_SAMPLERS),
         ):
             if value not in allowed:
@@ -125,11 +125,6 @@ class SrSettings:
     def all_split_iterations(self) -> int:
         """Sweeps before sites are sampled."""
         return self.splits * self.split_iterations
-
-    @property
-    def site_levels(self) -> int:
-        """The levels of the rules of fragments."""
-        return min(self.levels, 3)
 
     def is_averaged(self, iteration: int) -> bool:
         """Whether the grammar's mean takes the sample of an iteration: one of the last, of the last phase."""
@@ -256,7 +251,7 @@ class SrTraining:
             self.words,
             self.splits[-1],
             base=settings.base,
-            levels=settings.site_levels,
+            levels=settings.levels,
             seed=self.seed,
         )
         if settings.stop_prob is not None:
@@ -273,7 +268,7 @@ class SrTraining:
             n_proposed, n_accepted, n_changed = sampler.blocked_sweep(iteration, joint=joint)
         log_joint = sampler.resample_parameters(iteration, stops=settings.stop_prob is None)
         if settings.is_averaged(iteration):
-            self.site_means.add(sampler, self.words, settings.site_levels)
+            self.site_means.add(sampler, self.words, settings.levels)
         return {
             "log_joint": log_joint,
             "acceptance": n_accepted / n_proposed,
@@ -392,7 +387,7 @@ class SrTraining:
 
     def site_model(self, sampler: SrSiteSampler) -> Model:
         """The same once sites are sampled."""
-        means, levels = self.site_means, self.settings.site_levels
+        means, levels = self.site_means, self.settings.levels
         if not means.n_samples:
             means = SiteMeans()
             means.add(sampler, self.words, levels)

@@ -126,15 +126,14 @@ def raw_probabilities(trees: TreeArrays, base: str, subcategories: Subcategories
     """The last base: the probability of every treebank rule before its children choose their subcategories.
 
     ``uniform`` is the paper's: every refinement of every rule of a label is as likely as any other. With ``frequency``
-    it is the rule's relative frequency. Where words have classes, they are not among the rules.
+    it is the rule's relative frequency. Where words have classes, they are not among the rules: the others sum to 1.
     """
     sizes = refinements(trees, subcategories)
     weight = sizes if base == "uniform" else trees.rule_count.astype(np.float64)
     if with_classes:
         weight = np.where(trees.rule_word >= 0, 0.0, weight)
     totals = np.bincount(trees.rule_label, weights=weight, minlength=trees.n_labels)
-    share = lexical_shares(trees) if with_classes else np.zeros(trees.n_labels)
-    return weight / np.maximum(totals, 1e-300)[trees.rule_label] * (1.0 - share)[trees.rule_label]
+    return weight / np.maximum(totals, 1e-300)[trees.rule_label]
 
 
 def refinements(trees: TreeArrays, subcategories: Subcategories) -> np.ndarray:
@@ -193,10 +192,9 @@ class RuleMeans:
     Attributes
     ----------
     values : dict of ndarray
-        ``rule``, ``group`` and ``base``: cached weights of H, M and I per cell; ``rule_bridge`` per symbol ``2 group +
-        option``, ``group_bridge`` per group and ``base_bridge`` per label: weights of backing off; ``word`` per word
-        cell: W; ``word_bridge`` per (tag, class): of a word not seen with them; ``class``: J per symbol and class.
-        Sums, to be divided by `n_samples`.
+        ``rule`` and ``base``: cached weights of H and I per cell; ``rule_bridge`` per symbol ``2 group + option`` and
+        ``base_bridge`` per label: weights of backing off; ``word`` per word cell: W; ``word_bridge`` per (tag, class):
+        of a word not seen with them; ``class``: J per symbol and class. Sums, to be divided by `n_samples`.
     """
 
     n_samples: int = 0
@@ -224,7 +222,7 @@ def sample_weights(sampler: SrSampler, words: Words) -> dict[str, np.ndarray]:
     """What `RuleMeans` adds up."""
     blocks = sampler.blocks()
     result: dict[str, np.ndarray] = {}
-    for kind in ("rule", "group", "base"):
+    for kind in ("rule", "base"):
         result[kind], result[f"{kind}_bridge"] = cached(sampler, kind, sampler.house_of_cells(kind))
     if not words.classes:
         return result
@@ -237,7 +235,7 @@ def sample_weights(sampler: SrSampler, words: Words) -> dict[str, np.ndarray]:
     cells, first = np.unique(blocks["label_class"][is_word], return_index=True)
     of_label[label[first], word_class[first]] += weight[cells]
     weight, bridge = cached(sampler, "class", sampler.house_of_cells("class"))
-    symbol_label = np.repeat(group_labels(blocks, len(bridge) // 2), 2)
+    symbol_label = np.repeat(sampler.group_labels(), 2)
     of_symbol = bridge[:, None] * of_label[symbol_label]
     cells, first = np.unique(blocks["class_first"][is_word], return_index=True)
     group = blocks["group"][is_word][first]
@@ -251,12 +249,6 @@ def sample_weights(sampler: SrSampler, words: Words) -> dict[str, np.ndarray]:
     unseen = bridge * words.class_word_base[class_of_house]
     result["word"], result["word_bridge"] = weight + unseen[house_of], unseen
     return result
-
-
-def group_labels(blocks: dict[str, np.ndarray], n_groups: int) -> np.ndarray:
-    labels = np.zeros(n_groups, dtype=np.int64)
-    labels[blocks["group"]] = blocks["label"]
-    return labels
 
 
 class RuleLists:
@@ -319,9 +311,8 @@ class Cells:
 class RefinedGrammar:
     """The additive transform of a mean of samples, and its projections to earlier splits.
 
-    Symbols: the refined symbols as `Subcategories.number` counts them; for every group ``x_g``, its rules before the
-    last split; for every label ``x''``, its rules whose root has no subcategory; and for every label "any
-    subcategory", which bridges to all of them.
+    Symbols: the refined symbols as `Subcategories.number` counts them, then for every label ``x''``, whose rules have
+    a root without subcategory, and then for every label "any subcategory", which bridges to all of them.
 
     Parameters
     ----------
@@ -354,11 +345,9 @@ class RefinedGrammar:
         self.number = self.subcategories.number
         self.label = self.subcategories.label
         self.n_refined = len(self.label)
-        self.n_groups = len(self.subcategories.group_label)
         self.symbol_frequency = self.frequency[self.subcategories.exists]
         self.n_labels = len(self.corpus.labels)
-        self.group_symbol = self.n_refined + np.arange(self.n_groups)
-        self.unrefined = self.n_refined + self.n_groups + np.arange(self.n_labels)
+        self.unrefined = self.n_refined + np.arange(self.n_labels)
         self.any_of = self.unrefined + self.n_labels
 
     def grammar(self) -> WeightedGrammar:
@@ -368,7 +357,7 @@ class RefinedGrammar:
         self.add_back_off(rules)
         words = self.add_words(rules) if self.words.classes else list(self.corpus.words)
         every_label = np.arange(self.n_labels)
-        label = np.concatenate([self.label, self.subcategories.group_label, every_label, every_label])
+        label = np.concatenate([self.label, every_label, every_label])
         root_label = int(self.corpus.label[0])
         root = int(self.number[2 * np.flatnonzero(self.subcategories.group_label == root_label)[0]])
         return WeightedGrammar(self.corpus.labels, words, label.astype(np.int32), root, **rules.arrays())
@@ -380,9 +369,6 @@ class RefinedGrammar:
         # Words with classes have restaurants of their own.
         is_rule = blocks["word_class"][cells.block] < 0
         levels = [(self.weights["rule"], np.arange(len(cells.block)), cells.parent)]
-        if self.levels >= 4:
-            group = self.group_symbol[blocks["group"][cells.block]]
-            levels.append((self.weights["group"], blocks["group_first"][cells.block] + cells.below, group))
         if self.levels >= 3:
             unrefined = self.unrefined[blocks["label"][cells.block]]
             levels.append((self.weights["base"], blocks["base_first"][cells.block] + cells.below, unrefined))
@@ -405,14 +391,9 @@ class RefinedGrammar:
         has_base[trees.rule_label[in_base]] = True
         goes = np.flatnonzero(has_base[self.label])
         bridge = self.weights["rule_bridge"][self.subcategories.exists]
-        if self.levels >= 4:
-            rules.add("bridge", bridge[goes], goes, self.group_symbol[self.subcategories.parent[goes]])
-            groups = np.flatnonzero(has_base[self.subcategories.group_label])
-            bridge = self.weights["group_bridge"]
-            unrefined = self.unrefined[self.subcategories.group_label[groups]]
-            rules.add("bridge", bridge[groups], self.group_symbol[groups], unrefined)
-        else:
-            rules.add("bridge", bridge[goes], goes, self.unrefined[self.label[goes]])
+        if self.words.classes:
+            bridge = bridge * (1.0 - lexical_shares(trees))[self.label]
+        rules.add("bridge", bridge[goes], goes, self.unrefined[self.label[goes]])
         value = self.raw.copy()
         if self.levels >= 3:
             value *= self.weights["base_bridge"][trees.rule_label]
@@ -489,6 +470,11 @@ class RefinedGrammar:
         total = np.bincount(self.label, weights=self.symbol_frequency, minlength=self.n_labels)
         share = np.ones(fine.n_symbols)
         share[: self.n_refined] = self.symbol_frequency / np.maximum(total, 1)[self.label]
+        # Words that x'' has are reached through the bridges of its symbols; "any subcategory" has none of its own.
+        down = fine.bridge[:, 0] < self.n_refined
+        above, below = fine.bridge[down].T
+        through = np.bincount(below, weights=share[above] * fine.bridge_weight[down], minlength=fine.n_symbols)
+        share[self.n_refined :] = through[self.n_refined :]
         rules = RuleLists()
         others = trees.rule_word < 0
         columns = (trees.rule_probability, trees.rule_label, trees.rule_left_label, trees.rule_right_label)

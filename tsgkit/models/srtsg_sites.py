@@ -279,7 +279,10 @@ class SiteGrammar:
             self.add_rules(value, parent, rule, children)
         backs_off = np.bincount(trees.rule_label[~has_class], minlength=n_labels) > 0
         goes = backs_off[self.label]
-        self.rules.add("bridge", means.mean("rule_bridge")[goes], inner[goes], unrefined[self.label[goes]])
+        bridge = means.mean("rule_bridge")
+        if self.words.classes:
+            bridge = bridge * (1.0 - lexical_shares(trees))[self.label]
+        self.rules.add("bridge", bridge[goes], inner[goes], unrefined[self.label[goes]])
         rule = np.flatnonzero(~has_class)
         label = trees.rule_label[rule]
         children = [any_of[child[rule]] for child in (trees.rule_left_label, trees.rule_right_label)]
