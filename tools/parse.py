@@ -10,6 +10,9 @@ line gives an empty tree. Several models of the same treebank decide together (-
 the grammar cannot analyse gets a fallback tree; how many did is said at the end, and --scores shows which.
 
 Options:
+  --score=TREES            parse nothing; print for each of these trees (a file, a folder, - or another source,
+                           as annotated) the log probability of the tree with its words, summed over all its
+                           derivations (of several models: the mean); -inf for a tree the grammar cannot make
   -i FILE, --input=FILE    sentences (plain, gzip or xz) [default: -]
   -o FILE, --output=FILE   trees; a file appears when all is done, stdout line by line [default: -]
   --tokenize               the input is raw text, one sentence a line: cut it into words as the Penn
@@ -68,6 +71,7 @@ from tsgkit.parsing.lexical import TAG_MODES
 from tsgkit.parsing.parser import Bracket, brackets_of
 from tsgkit.parsing.product import PRODUCTS, ProductParser
 from tsgkit.progress import progress
+from tsgkit.treebank import read_trees
 from tsgkit.treebank.brackets import format_tree
 from tsgkit.treebank.sources import decode_lines
 from tsgkit.treebank.trees import is_preterminal, preorder
@@ -186,6 +190,10 @@ def main(argv: list[str]) -> int:
     arguments["--kbest"] = integer(arguments, "--kbest", 1)
     read_sentence = sentence_reader(arguments)
     parser = parser_of(arguments)
+    if arguments["--score"] is not None:
+        with streaming_output(arguments["--output"]) as output:
+            output.writelines(f"{parser.tree_log_probability(tree):.9f}\n" for tree in read_trees(arguments["--score"]))
+        return 0
     threads = integer(arguments, "--threads", 1)
     started = time.perf_counter()
     fallbacks: Counter[str] = Counter()

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from nltk.tree import Tree
 
 from tsgkit._forest import Forest
 from tsgkit.errors import UsageError
@@ -183,6 +184,10 @@ class ProductParser(Parser):
                 member.idle_engines.put(engine)
         mean = float(np.mean(logs)) if logs else -math.inf
         return Candidate(candidate.rows, candidate.score if self.product == "rules" else mean * len(logs), mean)
+
+    def tree_log_probability(self, tree: Tree) -> float:
+        """The mean over models of the exact log probability of a tree (as annotated) with its words."""
+        return float(np.mean([member.tree_log_probability(tree) for member in self.members]))
 
     def mean_confidence(
         self, words: list[str], tags: Sequence[str | None] | None, result: Parse
