@@ -1,6 +1,7 @@
 """``tsgkit train`` and ``tsgkit parse`` as a user runs them."""
 
 import gzip
+import math
 import os
 import re
 import signal
@@ -13,6 +14,7 @@ from nltk.tree import Tree
 
 from tsgkit.evaluation import evaluate
 from tsgkit.models.model import Model
+from tsgkit.parsing import Parser
 from tsgkit.tools import parse as parse_command
 from tsgkit.tools import prepare as prepare_command
 from tsgkit.tools import train as train_command
@@ -345,13 +347,30 @@ def test_a_failed_job_leaves_the_old_output(parse, tmp_path):
         (["--max-memory=0"], "--max-memory=0"),
         (["--max-length=x"], "--max-length=x: not a whole number"),
         (["--input=no-such-file"], "no-such-file: No such file"),
-        (["second.model"], "only one MODEL at a time"),
+        (["second.model"], "second.model"),
     ],
 )
 def test_wrong_options_of_parse(run, model, options, message):
     code, out, error = run(parse_command.main, *options, model)
     assert (code, out) == (2, "")
     assert message in error
+
+
+def test_scores_of_trees_are_those_of_the_parser(run, model):
+    code, out, _ = run(parse_command.main, "--score=sampler:dev", model)
+    parser = Parser(model)
+    expected = [parser.tree_log_probability(tree) for tree in load("sampler", "dev")]
+    assert (code, [float(line) for line in out.splitlines()]) == (0, pytest.approx(expected, abs=1e-8))
+    assert any(value > -math.inf for value in expected)
+
+
+def test_a_model_beside_itself_parses_as_alone(run, model, tmp_path):
+    (tmp_path / "input").write_text("the old dog barked .\n", encoding="utf-8")
+    source = f"--input={tmp_path / 'input'}"
+    alone, together = (run(parse_command.main, "--quiet", source, *models) for models in ([model], [model, model]))
+    assert alone == together
+    code, _, error = run(parse_command.main, "--objective=mpd", source, model, model)
+    assert (code, "several models have an objective of their own" in error) == (2, True)
 
 
 def test_models_that_are_none(run, tmp_path, model):

@@ -6,10 +6,13 @@ Usage:
 
 One sentence a line, its words separated by blanks (those of ASCII; a no-break space is part of a word); one
 tree a line comes out, in the same order, over exactly these words, under the root of the treebank. An empty
-line gives an empty tree. A sentence that the grammar cannot analyse gets a fallback tree; how many did is
-said at the end, and --scores shows which.
+line gives an empty tree. Several models of the same treebank decide together (--product). A sentence that
+the grammar cannot analyse gets a fallback tree; how many did is said at the end, and --scores shows which.
 
 Options:
+  --score=TREES            parse nothing; print for each of these trees (a file, a folder, - or another source,
+                           as annotated) the log probability of the tree with its words, summed over all its
+                           derivations (of several models: the mean); -inf for a tree the grammar cannot make
   -i FILE, --input=FILE    sentences (plain, gzip or xz) [default: -]
   -o FILE, --output=FILE   trees; a file appears when all is done, stdout line by line [default: -]
   --tokenize               the input is raw text, one sentence a line: cut it into words as the Penn
@@ -21,6 +24,8 @@ Options:
                            the best derivations), mer (most expected correct rules), max-rule (largest
                            product of rule posteriors), or mpp-sampled, mer-sampled, max-rule-sampled
                            [default: max-rule]
+  --product=NAME           with several models, what is multiplied: rules (posteriors of the treebank's rules) or
+                           trees (probabilities of every model's 100 best) [default: rules]
   --kbest=N                so many trees, best first, then an empty line [default: 1]
   --scores                 before each tree, separated by tabs: the sentence's number, the tree's rank, its
                            log probability given the words, its score, and the kind of fallback (or ok)
@@ -64,7 +69,9 @@ from tsgkit.parsing import Parse, Parser
 from tsgkit.parsing.engine import OBJECTIVES, PRUNING
 from tsgkit.parsing.lexical import TAG_MODES
 from tsgkit.parsing.parser import Bracket, brackets_of
+from tsgkit.parsing.product import PRODUCTS, ProductParser
 from tsgkit.progress import progress
+from tsgkit.treebank import read_trees
 from tsgkit.treebank.brackets import format_tree
 from tsgkit.treebank.sources import decode_lines
 from tsgkit.treebank.trees import is_preterminal, preorder
@@ -156,26 +163,37 @@ def report(fallbacks: Counter[str], n_sentences: int, seconds: float) -> None:
     )
 
 
+def parser_of(arguments: dict[str, Any]) -> Parser:
+    """The parser of the model, or of the product of models, that the options ask for."""
+    options: dict[str, Any] = {
+        "objective": choice(arguments, "--objective", OBJECTIVES),
+        "threshold": number(arguments, "--threshold", 0, 0.999),
+        "pruning": choice(arguments, "--pruning", PRUNING),
+        "n_samples": integer(arguments, "--samples", 1),
+        "max_bytes": integer(arguments, "--max-memory", 1) << 20,
+        "max_length": optional_integer(arguments, "--max-length", 0),
+        "tags": arguments["--tags"],
+        "seed": seed_of(arguments),
+    }
+    product = choice(arguments, "--product", PRODUCTS)
+    models = [Model.load(path) for path in arguments["MODEL"]]
+    if len(models) == 1:
+        return Parser(models[0], correction=correction_of(arguments, models[0]), **options)
+    if options["objective"] != "max-rule" or arguments["--correct"]:
+        raise UsageError("several models have an objective of their own: --product, without --objective and --correct")
+    return ProductParser(models, product=product, **options)
+
+
 @command
 def main(argv: list[str]) -> int:
     arguments = parse_arguments(__doc__, argv)
-    if len(arguments["MODEL"]) > 1:
-        raise UsageError("only one MODEL at a time: products of models are not there yet")
     arguments["--kbest"] = integer(arguments, "--kbest", 1)
     read_sentence = sentence_reader(arguments)
-    model = Model.load(arguments["MODEL"][0])
-    parser = Parser(
-        model,
-        objective=choice(arguments, "--objective", OBJECTIVES),
-        threshold=number(arguments, "--threshold", 0, 0.999),
-        pruning=choice(arguments, "--pruning", PRUNING),
-        n_samples=integer(arguments, "--samples", 1),
-        max_bytes=integer(arguments, "--max-memory", 1) << 20,
-        max_length=optional_integer(arguments, "--max-length", 0),
-        tags=arguments["--tags"],
-        seed=seed_of(arguments),
-        correction=correction_of(arguments, model),
-    )
+    parser = parser_of(arguments)
+    if arguments["--score"] is not None:
+        with streaming_output(arguments["--output"]) as output:
+            output.writelines(f"{parser.tree_log_probability(tree):.9f}\n" for tree in read_trees(arguments["--score"]))
+        return 0
     threads = integer(arguments, "--threads", 1)
     started = time.perf_counter()
     fallbacks: Counter[str] = Counter()

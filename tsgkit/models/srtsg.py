@@ -272,8 +272,8 @@ class RuleLists:
         self.add("binary", weights[two], parents[two], lefts[two], rights[two])
         self.add("unary", weights[~two], parents[~two], lefts[~two])
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        result = {kind: np.concatenate(rows) for kind, rows in self.rows.items() if rows}
+    def arrays(self) -> dict[str, Any]:
+        result: dict[str, Any] = {kind: np.concatenate(rows) for kind, rows in self.rows.items() if rows}
         return result | {f"{kind}_weight": np.concatenate(self.weights[kind]) for kind in result}
 
 

@@ -1,0 +1,113 @@
+"""Products of models: votes are counted as the definitions say."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tsgkit.errors import UsageError
+from tsgkit.inference.srtsg import SrSettings, SrTraining
+from tsgkit.models.cfg import cfg_model
+from tsgkit.parsing import Parser
+from tsgkit.parsing.engine import SMALLEST_POSTERIOR
+from tsgkit.parsing.product import N_BEST, ProductParser, product_of
+from tsgkit.treebank import Binarization, UnknownWords, load, prepare
+
+SENTENCES = ["the old man smiled .", "she gave him a book in the garden", "who ?", "nobody knows zyzzyva"]
+
+
+@pytest.fixture(scope="module")
+def models():
+    trees = list(load("sampler", "train"))
+    result = []
+    for seed, part in enumerate((trees[::2], trees[1::2], trees)):
+        corpus = prepare(part, binarization=Binarization("right", 0), unknown=UnknownWords(threshold=0))
+        if seed == 0:
+            result.append(cfg_model(corpus))
+            continue
+        training = SrTraining(corpus, SrSettings(splits=1, split_iterations=6, average=1), seed=seed)
+        training.start()
+        for iteration in range(1, 7):
+            training.iterate(iteration)
+        result.append(training.model())
+    return result
+
+
+@pytest.mark.parametrize("kind", ["rules", "trees"])
+def test_a_model_agrees_with_itself(models, kind):
+    objective = "max-rule" if kind == "rules" else "mpp"
+    alone = Parser(models[1], objective=objective)
+    together = ProductParser([models[1]] * 3, product=kind)
+    for sentence in SENTENCES:
+        one, many = alone.analyse(sentence.split()), together.analyse(sentence.split())
+        if kind == "rules":
+            assert many.tree == one.tree
+        assert many.log_total == pytest.approx(one.log_total)
+        best = max(alone.analyse(sentence.split(), k=N_BEST).trees, key=alone.tree_log_probability)
+        if kind == "trees":
+            assert alone.tree_log_probability(many.tree) >= alone.tree_log_probability(best) - 1e-9
+
+
+def test_posteriors_of_rules_are_multiplied():
+    one = np.array([[0, -1, 1, 0, -1, -1], [0, -1, 1, 1, -1, -1]], dtype=np.int32)
+    other = np.array([[0, -1, 1, 1, -1, -1], [1, -1, 2, 0, -1, -1]], dtype=np.int32)
+    rules, logs = product_of([(one, np.array([0.9, 0.1])), (other, np.array([0.4, 1.0]))])
+    found = dict(zip(map(tuple, rules.tolist()), np.exp(logs).tolist(), strict=True))
+    small = SMALLEST_POSTERIOR
+    assert found == {
+        (0, -1, 1, 0, -1, -1): pytest.approx(math.sqrt(0.9 * small)),
+        (0, -1, 1, 1, -1, -1): pytest.approx(math.sqrt(0.1 * 0.4)),
+        (1, -1, 2, 0, -1, -1): pytest.approx(math.sqrt(small)),
+    }
+
+
+def test_the_tree_with_the_largest_product_is_chosen(models):
+    parsers = [Parser(model, objective="mpd") for model in models]
+    together = ProductParser(models, product="trees")
+    for sentence in map(str.split, SENTENCES):
+        # A model without an analysis has no vote.
+        voters = [parser for parser in parsers if not parser.analyse(sentence).fallback]
+        trees = [tree for parser in voters for tree in parser.analyse(sentence, k=20).trees]
+        best = max(sum(parser.tree_log_probability(tree) for parser in voters) for tree in trees)
+        result = together.analyse(sentence)
+        assert result.scores[0] >= best - 1e-9
+        assert result.scores[0] == pytest.approx(sum(parser.tree_log_probability(result.tree) for parser in voters))
+        assert result.log_probabilities[0] == pytest.approx(result.scores[0] / len(voters))
+
+
+@pytest.mark.parametrize("kind", ["rules", "trees"])
+def test_trees_are_different_and_ordered(models, kind):
+    parser = ProductParser(models, product=kind)
+    result = parser.analyse(SENTENCES[1].split(), k=5, confidence=True)
+    assert 1 < len(result.trees) <= 5
+    assert len(set(map(str, result.trees))) == len(result.trees)
+    assert result.scores == sorted(result.scores, reverse=True)
+    assert all(tree.leaves() == SENTENCES[1].split() for tree in result.trees)
+    assert all(0 <= value <= 1 for value in result.confidence.values())
+    assert max(result.confidence.values()) > 0.9
+
+
+def test_threads_do_not_change_the_result(models):
+    parser = ProductParser(models)
+    sentences = [(sentence.split(), None) for sentence in SENTENCES * 3]
+    one, two = ([str(parse.tree) for parse in parser.parse_batch(sentences, threads=n)] for n in (1, 2))
+    assert one == two
+
+
+def test_every_input_gets_a_tree(models):
+    parser = ProductParser(models, max_length=5)
+    assert parser.analyse([]).fallback == "empty"
+    assert parser.analyse(["x"] * 6).fallback == "flat"
+    assert parser.analyse(["."]).tree.leaves() == ["."]
+    with pytest.raises(UsageError, match="2 tags for 1 words"):
+        parser.analyse(["x"], ["A", "B"])
+
+
+def test_models_of_other_trees_are_refused(models):
+    corpus = prepare(load("sampler", "dev"), binarization=Binarization("right", 1), unknown=UnknownWords())
+    with pytest.raises(UsageError, match="do not go together"):
+        ProductParser([models[0], cfg_model(corpus)])
+    with pytest.raises(UsageError, match="at least one model"):
+        ProductParser([])
+    with pytest.raises(UsageError, match="must be one of rules, trees"):
+        ProductParser(models, product="words")
