@@ -39,9 +39,13 @@ public:
         for (size_t slot = hash(rule, left, right) & mask();; slot = (slot + 1) & mask()) {
             const int32_t number = slots_[slot];
             if (number == EMPTY) return MISSING;
-            const Fragment& fragment = fragments[number];
-            if (fragment.rule == rule && fragment.left == left && fragment.right == right) return number;
+            if (is(number, rule, left, right)) return number;
         }
+    }
+
+    bool is(int32_t number, int32_t rule, int32_t left, int32_t right) const {
+        const Fragment& fragment = fragments[number];
+        return fragment.rule == rule && fragment.left == left && fragment.right == right;
     }
 
     int32_t intern(int32_t rule, int32_t left, int32_t right) {
@@ -71,14 +75,13 @@ public:
 
     // Remove a fragment that nobody uses; one that is in use stays.
     void release(int32_t number) {
+        if (is_used(fragments[number])) return;
         std::vector<int32_t> waiting(1, number);
         while (!waiting.empty()) {
             const int32_t next = waiting.back();
             waiting.pop_back();
             Fragment& fragment = fragments[next];
-            if (fragment.rule < 0 || fragment.tables.n_customers || fragment.n_above_left || fragment.n_above_right) {
-                continue;
-            }
+            if (fragment.rule < 0 || is_used(fragment)) continue;
             unplace(next);
             if (fragment.left >= 0) {
                 --fragments[fragment.left].n_above_left;
@@ -91,16 +94,24 @@ public:
             fragment = Fragment();
             free_.push_back(next);
             --n_used_;
+            ++n_removed_;
         }
     }
 
     size_t n_used() const { return n_used_; }
+    // How many were removed so far: numbers hold as long as this does not change.
+    uint64_t n_removed() const { return n_removed_; }
 
 private:
     static constexpr int32_t EMPTY = -1;
     std::vector<int32_t> slots_;
     std::vector<int32_t> free_;
     size_t n_used_ = 0;
+    uint64_t n_removed_ = 0;
+
+    static bool is_used(const Fragment& fragment) {
+        return fragment.tables.n_customers || fragment.n_above_left || fragment.n_above_right;
+    }
 
     size_t mask() const { return slots_.size() - 1; }
 

@@ -25,7 +25,7 @@
 #include <cmath>
 #include <cstdint>
 #include <iterator>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "fragments.hpp"
@@ -56,6 +56,23 @@ enum State : uint8_t { kGoesOn = 0, kSite = 1, kLeftFoot = 2, kRightFoot = 3 };
 
 inline uint64_t stream_number(Purpose purpose, uint64_t item) { return static_cast<uint64_t>(purpose) << 40 | item; }
 
+// The logarithm of a product of many factors: as few logarithms as it can do with.
+class LogProduct {
+public:
+    void multiply(double factor) {
+        product_ *= factor;
+        if (product_ < 1e-150 || product_ > 1e150) {
+            log_ += std::log(product_);
+            product_ = 1.0;
+        }
+    }
+    void add_log(double log_factor) { log_ += log_factor; }
+    double log() const { return log_ + std::log(product_); }
+
+private:
+    double log_ = 0.0, product_ = 1.0;
+};
+
 class TsgSampler {
 public:
     // The trees: per node its label, rule and children (-1: none), parents before children.
@@ -84,6 +101,7 @@ public:
     };
 
     int64_t n_trees() const { return static_cast<int64_t>(tree_start.size()) - 1; }
+    int64_t n_nodes_of(int64_t tree) const { return tree_start[tree + 1] - tree_start[tree]; }
     Stream stream(uint64_t iteration, Purpose purpose, uint64_t item = 0) const {
         return Stream(seed, iteration, stream_number(purpose, item));
     }
@@ -98,22 +116,26 @@ public:
     // Seat all trees as `state` says; nobody may be seated yet.
     void seat_all() {
         dish.assign(label.size(), -1);
-        Scratch scratch;
+        Choice choice;
         std::vector<Seat> seats;
         for (int64_t tree = 0; tree < n_trees(); ++tree) {
             Stream own = stream(0, Purpose::kStart, tree);
             seats.clear();
-            seat_tree(tree, &state[tree_start[tree]], scratch, seats, own);
+            choice.state.assign(&state[tree_start[tree]], &state[tree_start[tree]] + n_nodes_of(tree));
+            describe(tree, choice);
+            seat_tree(tree, choice, seats, own);
         }
     }
 
     // Unseat all trees; every restaurant must be empty then.
     void unseat_all() {
+        Choice choice;
         std::vector<Seat> seats;
         Stream own = stream(0, Purpose::kStart, n_trees());
         for (int64_t tree = 0; tree < n_trees(); ++tree) {
             seats.clear();
-            unseat_tree(tree, seats, own);
+            describe_present(tree, choice);
+            unseat_tree(tree, choice, seats, own);
             release(seats);
         }
         dish.assign(label.size(), -1);
@@ -132,7 +154,7 @@ public:
             const int size = static_cast<int>(std::min<size_t>(batch, order.size() - first));
             if (size > 1) {
                 freeze(order, first, size, iteration);
-                parallel_for(n_threads, size, [&](int item, int thread) {
+                pool_.loop(n_threads, size, [&](int item, int thread) {
                     Stream own = stream(iteration, Purpose::kPropose, order[first + item]);
                     propose(order[first + item], scratches[thread], proposals[item], own);
                 });
@@ -142,13 +164,16 @@ public:
             for (int item = 0; item < size; ++item) {
                 const int64_t tree = order[first + item];
                 Stream own = stream(iteration, Purpose::kTree, tree);
+                Proposal& proposal = proposals[item];
+                if (size == 1) describe_present(tree, proposal.before);
                 old_seats_.clear();
-                const double log_old = unseat_tree(tree, old_seats_, own, size > 1 ? &frozen_seats_[n_left] : nullptr);
+                const Seat* frozen = size > 1 ? &frozen_seats_[n_left] : nullptr;
+                const double log_old = unseat_tree(tree, proposal.before, old_seats_, own, frozen);
                 n_left += old_seats_.size();
-                if (size == 1) propose(tree, scratches[0], proposals[0], own);
-                test(tree, proposals[item], log_old, temperature, scratches[0], own, counts);
+                if (size == 1) propose(tree, scratches[0], proposal, own);
+                test(tree, proposal, log_old, temperature, own, counts);
             }
-            followed_of_.clear();
+            if (size > 1) forget_followed();
         }
         return counts;
     }
@@ -307,6 +332,8 @@ public:
     }
 
 private:
+    static constexpr double SMALLEST = 1e-120;   // below this, logarithms
+
     struct Seat {
         int32_t house;
         int32_t fragment;
@@ -314,10 +341,20 @@ private:
         int32_t table = -1;   // which one, if it is followed
     };
 
-    struct Proposal {
+    // A derivation of a tree, and of the fragment that has its root, or goes on, at each node: its number (MISSING if
+    // it is not stored) and its base probability; at the root of an auxiliary tree, of that. For the present derivation,
+    // only the numbers at roots are there.
+    struct Choice {
         std::vector<uint8_t> state;
-        double log_new = 0.0;   // log q of the proposal and of what was there
-        double log_old = 0.0;
+        std::vector<int32_t> number;
+        std::vector<double> base;
+        uint64_t n_removed = 0;   // from the store when the numbers were found
+    };
+
+    struct Proposal {
+        Choice before, after;
+        double log_before = 0.0;   // log q of both
+        double log_after = 0.0;
     };
 
     // A node still to be drawn, and how it goes on: SITE, BASE, or by a fragment's part.
@@ -339,19 +376,22 @@ private:
         std::vector<int32_t> place;                     // of a fragment among the latter, -1 if it is not there
         std::vector<int32_t> number;                    // the fragment below v under some derivation, or MISSING
         std::vector<double> log_base;                   // log P0 of it
-        std::vector<int32_t> auxiliary_number;          // likewise, of the auxiliary tree that v is the root of
-        std::vector<double> auxiliary_log_base;
         std::vector<int32_t> nodes;
         std::vector<Waiting> waiting;
         double log_inside = 0.0;
     };
 
+    ThreadPool pool_;
     std::vector<Seat> frozen_seats_, old_seats_, new_seats_;
     // A batch's proposals must depend on nothing but the customers outside of it. So each of its trees must leave, to
     // be tested, by the very tables that it left when the batch was frozen. Sizes alone do not tell them apart once
     // other trees of the batch have moved: the tables where the batch sat are followed, by their present sizes.
-    std::vector<int32_t> followed_;
-    std::unordered_map<int32_t, std::vector<int32_t>> followed_of_;   // by fragment
+    struct Followed {
+        int32_t size;
+        int32_t next = -1;   // of the same fragment
+    };
+    std::vector<Followed> followed_;
+    std::vector<std::pair<int32_t, int32_t>> followed_of_;   // by fragment: the first and the last, or -1
 
     std::vector<int64_t> random_order(int64_t n_items, uint64_t iteration, Purpose purpose) const {
         std::vector<int64_t> order(n_items);
@@ -410,68 +450,94 @@ private:
 
     // ---- seating of whole trees ---------------------------------------------------------------------------------
 
-    // The number and the log base probability of the fragment below every node, if the derivation is this one.
-    void describe(int64_t tree, const uint8_t* value, Scratch& scratch) const {
-        const int64_t first = tree_start[tree], n_nodes = tree_start[tree + 1] - first;
-        scratch.number.resize(n_nodes);
-        scratch.log_base.resize(n_nodes);
-        if (has_insertion) {
-            scratch.auxiliary_number.resize(n_nodes);
-            scratch.auxiliary_log_base.resize(n_nodes);
-        }
+    // Describe the fragments that a choice makes.
+    void describe(int64_t tree, Choice& choice) const {
+        const int64_t first = tree_start[tree], n_nodes = n_nodes_of(tree);
+        choice.number.resize(n_nodes);
+        choice.base.resize(n_nodes);
+        choice.n_removed = store.n_removed();
         for (int64_t node = n_nodes - 1; node >= 0; --node) {
-            const bool inserts = value[node] >= kLeftFoot;
-            int32_t parts[2] = {FRONTIER, FRONTIER};
-            double log_base = (inserts ? foot_log_probability : rule_log_probability)[rule[first + node]];
-            const int32_t children[2] = {left[first + node], right[first + node]};
-            for (int side = 0; side < 2; ++side) {
-                if (children[side] < 0) continue;
-                const int64_t below = children[side] - first;
-                const int32_t symbol = label[children[side]];
-                if (inserts && side == value[node] - kLeftFoot) {
-                    parts[side] = FOOT;
-                } else if (value[below] == kSite) {
-                    log_base += log_stop[symbol];
-                } else {
-                    parts[side] = scratch.number[below];
-                    log_base += log_go[symbol] + scratch.log_base[below];
-                }
-            }
-            const bool is_known = parts[0] != MISSING && parts[1] != MISSING;
-            const int32_t number = is_known ? store.find(rule[first + node], parts[0], parts[1]) : MISSING;
-            if (inserts) {
-                const int64_t below = foot(static_cast<int32_t>(first + node), value[node]) - first;
-                scratch.auxiliary_number[node] = number;
-                scratch.auxiliary_log_base[node] = log_base;
-                scratch.number[node] = scratch.number[below];
-                scratch.log_base[node] = scratch.log_base[below];
-            } else {
-                scratch.number[node] = number;
-                scratch.log_base[node] = log_base;
-            }
+            const Parts parts = parts_of(first, node, choice);
+            const bool is_known = parts.left != MISSING && parts.right != MISSING;
+            choice.number[node] = is_known ? store.find(rule[first + node], parts.left, parts.right) : MISSING;
+            choice.base[node] = base_at(first, node, choice);
         }
     }
 
-    // Store what `describe` did not find.
-    void intern_tree(int64_t tree, const uint8_t* value, Scratch& scratch) {
-        const int64_t first = tree_start[tree], n_nodes = tree_start[tree + 1] - first;
-        for (int64_t node = n_nodes - 1; node >= 0; --node) {
-            const bool inserts = value[node] >= kLeftFoot;
-            int32_t& number = (inserts ? scratch.auxiliary_number : scratch.number)[node];
-            if (number == MISSING) {
-                int32_t parts[2] = {FRONTIER, FRONTIER};
-                const int32_t children[2] = {left[first + node], right[first + node]};
-                for (int side = 0; side < 2; ++side) {
-                    if (children[side] < 0) continue;
-                    if (inserts && side == value[node] - kLeftFoot) {
-                        parts[side] = FOOT;
-                    } else if (value[children[side] - first] != kSite) {
-                        parts[side] = scratch.number[children[side] - first];
-                    }
-                }
-                number = store.intern(rule[first + node], parts[0], parts[1]);
+    // The same for the derivation as it is.
+    void describe_present(int64_t tree, Choice& choice) const {
+        const int64_t first = tree_start[tree], n_nodes = n_nodes_of(tree);
+        choice.state.assign(&state[first], &state[first] + n_nodes);
+        choice.number.assign(&dish[first], &dish[first] + n_nodes);
+        choice.base.resize(n_nodes);
+        for (int64_t node = n_nodes - 1; node >= 0; --node) choice.base[node] = base_at(first, node, choice);
+    }
+
+    struct Parts {
+        int32_t left = FRONTIER, right = FRONTIER;
+    };
+
+    // The node where a fragment goes on below one of its nodes, insertions left out.
+    int64_t below_insertions(int64_t first, int64_t node, const Choice& choice) const {
+        while (choice.state[node] >= kLeftFoot) node = foot(static_cast<int32_t>(first + node), choice.state[node]) - first;
+        return node;
+    }
+
+    int32_t part_of(int64_t first, int64_t node, int side, const Choice& choice) const {
+        if (choice.state[node] == kLeftFoot + side) return FOOT;
+        const int32_t below = child(static_cast<int32_t>(first + node), side);
+        if (below < 0 || choice.state[below - first] == kSite) return FRONTIER;
+        return choice.number[below_insertions(first, below - first, choice)];
+    }
+
+    Parts parts_of(int64_t first, int64_t node, const Choice& choice) const {
+        return {part_of(first, node, 0, choice), part_of(first, node, 1, choice)};
+    }
+
+    // P0 of what is below a node, from that below its children; 0 if it is too small for a number.
+    double base_at(int64_t first, int64_t node, const Choice& choice) const {
+        const uint8_t value = choice.state[node];
+        double base = (value >= kLeftFoot ? foot_probability : rule_probability)[rule[first + node]];
+        for (int side = 0; side < 2; ++side) {
+            const int32_t below = child(static_cast<int32_t>(first + node), side);
+            if (below < 0 || value == kLeftFoot + side) continue;
+            const double stops = stop[label[below]];
+            const bool is_site = choice.state[below - first] == kSite;
+            base *= is_site ? stops : (1.0 - stops) * choice.base[below_insertions(first, below - first, choice)];
+        }
+        return base;
+    }
+
+    // Its logarithm, whatever its size.
+    double log_base_at(int64_t first, int64_t node, const Choice& choice) const {
+        double result = 0.0;
+        std::vector<int64_t> waiting(1, node);
+        while (!waiting.empty()) {
+            const int64_t place = waiting.back();
+            waiting.pop_back();
+            const uint8_t value = choice.state[place];
+            result += (value >= kLeftFoot ? foot_log_probability : rule_log_probability)[rule[first + place]];
+            for (int side = 0; side < 2; ++side) {
+                const int32_t below = child(static_cast<int32_t>(first + place), side);
+                if (below < 0 || value == kLeftFoot + side) continue;
+                const bool stops = choice.state[below - first] == kSite;
+                result += stops ? log_stop[label[below]] : log_go[label[below]];
+                if (!stops) waiting.push_back(below_insertions(first, below - first, choice));
             }
-            if (inserts) scratch.number[node] = scratch.number[foot(static_cast<int32_t>(first + node), value[node]) - first];
+        }
+        return result;
+    }
+
+    // Multiply by the probability of the fragment at a root for the next customer, with the counts as they are.
+    void multiply_predictive(LogProduct& product, int64_t first, int64_t node, const Choice& choice) const {
+        const House& house = houses[house_at(first + node, choice.state[node])];
+        const int32_t number = choice.number[node];
+        double weight = house.new_weight() * choice.base[node];
+        if (number != MISSING) weight += house.old_weight(store.fragments[number].tables);
+        if (weight > SMALLEST) {
+            product.multiply(weight / house.denominator());
+        } else {
+            product.add_log(std::log(house.new_weight() / house.denominator()) + log_base_at(first, node, choice));
         }
     }
 
@@ -484,46 +550,54 @@ private:
     }
 
     // Seat a tree's fragments one by one, from the root down; returns the log probability of the derivation.
-    double seat_tree(int64_t tree, const uint8_t* value, Scratch& scratch, std::vector<Seat>& seats, Stream& own) {
-        const int64_t first = tree_start[tree], n_nodes = tree_start[tree + 1] - first;
-        describe(tree, value, scratch);
-        intern_tree(tree, value, scratch);
-        double log_probability = log_choices(tree, value);
+    double seat_tree(int64_t tree, Choice& choice, std::vector<Seat>& seats, Stream& own) {
+        const int64_t first = tree_start[tree], n_nodes = n_nodes_of(tree);
+        // A number may have been given to another fragment since, if some were removed.
+        const bool all_hold = choice.n_removed == store.n_removed();
+        for (int64_t node = n_nodes - 1; node >= 0; --node) {
+            int32_t& number = choice.number[node];
+            if (all_hold && number != MISSING) continue;
+            const Parts parts = parts_of(first, node, choice);
+            if (number == MISSING || !store.is(number, rule[first + node], parts.left, parts.right)) {
+                number = store.intern(rule[first + node], parts.left, parts.right);
+            }
+        }
+        LogProduct probability;
+        probability.add_log(log_choices(tree, choice.state.data()));
         for (int64_t node = 0; node < n_nodes; ++node) {
-            state[first + node] = value[node];
+            state[first + node] = choice.state[node];
             dish[first + node] = -1;
-            if (value[node] == kGoesOn) continue;
-            const bool inserts = value[node] >= kLeftFoot;
-            const int32_t number = (inserts ? scratch.auxiliary_number : scratch.number)[node];
-            const double log_base = (inserts ? scratch.auxiliary_log_base : scratch.log_base)[node];
-            const int32_t house = house_at(first + node, value[node]);
+            if (choice.state[node] == kGoesOn) continue;
+            multiply_predictive(probability, first, node, choice);
+            const int32_t house = house_at(first + node, choice.state[node]), number = choice.number[node];
             Tables& tables = store.fragments[number].tables;
-            log_probability += log_predictive(house, &tables, log_base);
-            const int32_t size = houses[house].seat(tables, std::exp(log_base), own);
-            // There is one table of this size less now.
-            const int32_t table = size ? draw_followed(number, size, tables.n_tables_of(size) + 1, own) : -1;
-            if (table >= 0) ++followed_[table];
+            const int32_t size = houses[house].seat(tables, choice.base[node], own);
+            const int32_t table = size ? draw_followed(number, size, tables, 1, own) : -1;
+            if (table >= 0) ++followed_[table].size;
             seats.push_back({house, number, size, table});
             dish[first + node] = number;
         }
-        return log_probability;
+        return probability.log();
     }
 
-    // Unseat a tree's fragments in reverse; returns the same for them. They stay in the store until `release`.
-    // A tree that has been frozen leaves by the same tables again.
-    double unseat_tree(int64_t tree, std::vector<Seat>& seats, Stream& own, const Seat* frozen = nullptr) {
-        double log_probability = log_choices(tree, &state[tree_start[tree]]);
-        for (int64_t node = tree_start[tree + 1] - 1; node >= tree_start[tree]; --node) {
-            if (state[node] == kGoesOn) continue;
-            const int32_t house = house_at(node, state[node]);
-            Tables& tables = store.fragments[dish[node]].tables;
+    // Unseat a tree's fragments, described by `choice`, in reverse; returns the same for them. They stay in the
+    // store until `release`. A tree that has been frozen leaves by the same tables again.
+    double unseat_tree(int64_t tree, const Choice& choice, std::vector<Seat>& seats, Stream& own,
+                       const Seat* frozen = nullptr) {
+        const int64_t first = tree_start[tree];
+        LogProduct probability;
+        probability.add_log(log_choices(tree, choice.state.data()));
+        for (int64_t node = n_nodes_of(tree) - 1; node >= 0; --node) {
+            if (choice.state[node] == kGoesOn) continue;
+            const int32_t house = house_at(first + node, choice.state[node]), number = choice.number[node];
+            Tables& tables = store.fragments[number].tables;
             const int32_t table = frozen ? (frozen++)->table : -1;
-            const int32_t size = table < 0 ? tables.draw_customer(own) : followed_[table]--;
+            const int32_t size = table < 0 ? tables.draw_customer(own) : followed_[table].size--;
             houses[house].shrink(tables, size);
-            seats.push_back({house, dish[node], size, table});
-            log_probability += log_predictive(house, &tables, log_base_of(dish[node]));
+            seats.push_back({house, number, size, table});
+            multiply_predictive(probability, first, node, choice);
         }
-        return log_probability;
+        return probability.log();
     }
 
     double log_base_of(int32_t number) const {
@@ -549,7 +623,7 @@ private:
         for (size_t item = seats.size(); item-- > 0;) {
             const Seat& seat = seats[item];
             houses[seat.house].shrink(store.fragments[seat.fragment].tables, seat.size + 1);
-            if (seat.table >= 0) --followed_[seat.table];
+            if (seat.table >= 0) --followed_[seat.table].size;
         }
     }
 
@@ -557,7 +631,7 @@ private:
         for (size_t item = seats.size(); item-- > 0;) {
             const Seat& seat = seats[item];
             houses[seat.house].grow(store.fragments[seat.fragment].tables, seat.size - 1);
-            if (seat.table >= 0) ++followed_[seat.table];
+            if (seat.table >= 0) ++followed_[seat.table].size;
         }
     }
 
@@ -567,8 +641,7 @@ private:
 
     // Unseat a batch, and follow the tables it leaves.
     void freeze(const std::vector<int64_t>& order, size_t first, int size, uint64_t iteration) {
-        frozen_seats_.clear();
-        followed_.clear();
+        followed_of_.resize(store.fragments.size(), {-1, -1});
         for (int item = 0; item < size; ++item) {
             const int64_t tree = order[first + item];
             Stream own = stream(iteration, Purpose::kFreeze, tree);
@@ -577,26 +650,41 @@ private:
                 const int32_t house = house_at(node, state[node]);
                 Tables& tables = store.fragments[dish[node]].tables;
                 const int32_t n_before = tables.draw_customer(own);
-                int32_t table = draw_followed(dish[node], n_before, tables.n_tables_of(n_before), own);
-                if (table < 0) {
-                    table = static_cast<int32_t>(followed_.size());
-                    followed_.push_back(n_before);
-                    followed_of_[dish[node]].push_back(table);
-                }
+                int32_t table = draw_followed(dish[node], n_before, tables, 0, own);
+                if (table < 0) table = follow_table(dish[node], n_before);
                 houses[house].shrink(tables, n_before);
-                --followed_[table];
+                --followed_[table].size;
                 frozen_seats_.push_back({house, dish[node], n_before, table});
             }
         }
     }
 
-    // One of the `n_tables` tables of a fragment that have this size, all alike: its number if it is followed, or -1.
-    int32_t draw_followed(int32_t fragment, int32_t size, int32_t n_tables, Stream& own) const {
-        const auto found = followed_of_.find(fragment);
-        if (found == followed_of_.end()) return -1;
-        uint64_t target = own.below(static_cast<uint64_t>(n_tables));
-        for (const int32_t table : found->second) {
-            if (followed_[table] == size && target-- == 0) return table;
+    int32_t follow_table(int32_t fragment, int32_t size) {
+        const int32_t table = static_cast<int32_t>(followed_.size());
+        std::pair<int32_t, int32_t>& list = followed_of_[fragment];
+        followed_.push_back({size});
+        if (list.first < 0) {
+            list.first = table;
+        } else {
+            followed_[list.second].next = table;
+        }
+        list.second = table;
+        return table;
+    }
+
+    void forget_followed() {
+        for (const Seat& seat : frozen_seats_) followed_of_[seat.fragment] = {-1, -1};
+        frozen_seats_.clear();
+        followed_.clear();
+    }
+
+    // One of a fragment's tables of this size, all alike: its number if it is followed, or -1. `n_gone` of them are
+    // no longer in the histogram.
+    int32_t draw_followed(int32_t fragment, int32_t size, const Tables& tables, int32_t n_gone, Stream& own) const {
+        if (static_cast<size_t>(fragment) >= followed_of_.size() || followed_of_[fragment].first < 0) return -1;
+        uint64_t target = own.below(static_cast<uint64_t>(tables.n_tables_of(size) + n_gone));
+        for (int32_t table = followed_of_[fragment].first; table >= 0; table = followed_[table].next) {
+            if (followed_[table].size == size && target-- == 0) return table;
         }
         return -1;
     }
@@ -608,9 +696,11 @@ private:
     // Draw a derivation of a tree from the frozen grammar, and weigh it and the present one by it. Changes nothing else.
     void propose(int64_t tree, Scratch& scratch, Proposal& proposal, Stream& own) const {
         inside(tree, scratch);
-        draw_derivation(tree, scratch, proposal.state, own);
-        proposal.log_new = log_weight(tree, proposal.state.data(), scratch) - scratch.log_inside;
-        proposal.log_old = log_weight(tree, &state[tree_start[tree]], scratch) - scratch.log_inside;
+        draw_derivation(tree, scratch, proposal.after.state, own);
+        describe(tree, proposal.after);
+        describe_present(tree, proposal.before);
+        proposal.log_after = log_weight(tree, proposal.after) - scratch.log_inside;
+        proposal.log_before = log_weight(tree, proposal.before) - scratch.log_inside;
     }
 
     double cached_weight(int32_t number, int32_t house) const {
@@ -633,7 +723,7 @@ private:
         }
         scratch.match.clear();
         scratch.value.clear();
-        scratch.log_inside = 0.0;
+        LogProduct inside;
         for (int64_t node = n_nodes - 1; node >= 0; --node) {
             const int32_t symbol = label[first + node];
             scratch.match_begin[node] = static_cast<int32_t>(scratch.match.size());
@@ -655,13 +745,14 @@ private:
             for (int32_t item = scratch.match_begin[node]; item < scratch.match_end[node]; ++item) {
                 scratch.value[item] /= total;
             }
-            scratch.log_inside += std::log(total);
+            inside.multiply(total);
             scratch.on_begin[node] = scratch.match_begin[node];
             scratch.on_end[node] = scratch.match_end[node];
             scratch.on_factor[node] = 1.0 - insert[symbol];
             scratch.base_on[node] = scratch.on_factor[node] * scratch.base[node];
             if (can_insert(static_cast<int32_t>(first + node))) inside_insertions(first, node, total, scratch);
         }
+        scratch.log_inside = inside.log();
     }
 
     // N_h of all states h of a host, as `inside` leaves the states themselves.
@@ -871,41 +962,33 @@ private:
     }
 
     // log prod_e (w_e + b P0(e)) over the fragments of a derivation, and the log probability of its insertions.
-    double log_weight(int64_t tree, const uint8_t* value, Scratch& scratch) const {
-        const int64_t first = tree_start[tree], n_nodes = tree_start[tree + 1] - first;
-        describe(tree, value, scratch);
-        double result = log_choices(tree, value);
-        for (int64_t node = 0; node < n_nodes; ++node) {
-            if (value[node] == kGoesOn) continue;
-            const bool inserts = value[node] >= kLeftFoot;
-            const int32_t number = (inserts ? scratch.auxiliary_number : scratch.number)[node];
-            const Tables* tables = number == MISSING ? nullptr : &store.fragments[number].tables;
-            const double log_base = (inserts ? scratch.auxiliary_log_base : scratch.log_base)[node];
-            result += log_predictive(house_at(first + node, value[node]), tables, log_base);
+    double log_weight(int64_t tree, const Choice& choice) const {
+        LogProduct product;
+        product.add_log(log_choices(tree, choice.state.data()));
+        for (int64_t node = 0; node < n_nodes_of(tree); ++node) {
+            if (choice.state[node] != kGoesOn) multiply_predictive(product, tree_start[tree], node, choice);
         }
-        return result;
+        return product.log();
     }
 
     // Seat a proposal, and keep it or go back; the tree has been unseated as `old_seats_` tells.
-    void test(int64_t tree, const Proposal& proposal, double log_old, double temperature, Scratch& scratch, Stream& own,
-              SweepCounts& counts) {
-        const int64_t first = tree_start[tree], n_nodes = tree_start[tree + 1] - first;
-        const std::vector<uint8_t> old_state(state.begin() + first, state.begin() + first + n_nodes);
-        const std::vector<int32_t> old_dish(dish.begin() + first, dish.begin() + first + n_nodes);
+    void test(int64_t tree, Proposal& proposal, double log_old, double temperature, Stream& own, SweepCounts& counts) {
+        const int64_t first = tree_start[tree];
+        const Choice& before = proposal.before;
         new_seats_.clear();
-        const double log_new = seat_tree(tree, proposal.state.data(), scratch, new_seats_, own);
-        const double log_ratio = (log_new - log_old) / temperature + proposal.log_old - proposal.log_new;
+        const double log_new = seat_tree(tree, proposal.after, new_seats_, own);
+        const double log_ratio = (log_new - log_old) / temperature + proposal.log_before - proposal.log_after;
         ++counts.n_proposed;
         if (log_ratio >= 0.0 || own.uniform() < std::exp(log_ratio)) {
             ++counts.n_accepted;
-            counts.n_changed += old_state != proposal.state;
+            counts.n_changed += before.state != proposal.after.state;
             release(old_seats_);
             return;
         }
         take_back_seats(new_seats_);
         take_back_unseats(old_seats_);
-        std::copy(old_state.begin(), old_state.end(), state.begin() + first);
-        std::copy(old_dish.begin(), old_dish.end(), dish.begin() + first);
+        std::copy(before.state.begin(), before.state.end(), state.begin() + first);
+        std::copy(before.number.begin(), before.number.end(), dish.begin() + first);
         release(new_seats_);
     }
 

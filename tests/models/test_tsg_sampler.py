@@ -1,5 +1,6 @@
 """The samplers of tree-substitution grammars against exact posteriors, the prior, and themselves."""
 
+import os
 from collections import Counter, defaultdict
 from dataclasses import replace
 from itertools import cycle, islice
@@ -400,6 +401,28 @@ def test_threads_do_not_change_the_result(treebank, batch):
     assert results[0] == results[1] == results[2]
     other = started(treebank, seed=2)
     assert mixed_sweeps(other, range(8), batch=batch) != results[0][0]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_forked_child_starts_its_own_threads(treebank):
+    sampler = started(treebank)
+    mixed_sweeps(sampler, range(2), batch=16, threads=3)
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            mixed_sweeps(sampler, range(2, 4), batch=16, threads=3)
+            os.write(writer, np.packbits(sampler.sites()).tobytes())
+            del sampler  # joins the child's threads and nobody else's
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with open(reader, "rb") as pipe:
+        of_child = pipe.read()
+    assert os.waitpid(child, 0) == (child, 0)
+    mixed_sweeps(sampler, range(2, 4), batch=16, threads=3)
+    assert of_child == np.packbits(sampler.sites()).tobytes()
 
 
 def test_going_on_from_what_was_saved(treebank):
