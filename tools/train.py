@@ -10,7 +10,8 @@ as it is.
 Options:
   -o MODEL, --output=MODEL  the file to write
   --model=KIND             cfg: relative frequencies of the rules of the binarised trees; tsg: a Bayesian
-                           tree-substitution grammar [default: cfg]
+                           tree-substitution grammar; srtsg: one with learned subcategories, the most
+                           accurate [default: cfg]
   --dev=TREEBANK           parse this treebank with the finished model and say how well
   --format=FORMAT          of the input: auto, brackets or export [default: auto]
   --encoding=NAME          of the input [default: utf-8]
@@ -27,14 +28,27 @@ Cleaning:
 
 Binarisation:
   --binarize=METHOD        right, left or centre-head [default: right]
-  --horizontal=N           siblings that an intermediate symbol remembers, or all; 1 for cfg, 0 for tsg
+  --horizontal=N           siblings that an intermediate symbol remembers, or all; 1 for cfg, 0 for others
                            unless given
-  --vertical=N             1: labels as they are; 2: with the parent's; ...; 2 for cfg, 1 for tsg unless given
+  --vertical=N             1: labels as they are; 2: with the parent's; ...; 2 for cfg, 1 for others unless given
   --heads=RULES            for centre-head: penn, leftmost, rightmost or a file [default: penn]
 
 Rare words:
   --unknown=MODEL          signature (English), three, one or unicode (any language) [default: unicode]
-  --threshold=N            words seen at most N times are replaced by their class [default: 1]
+  --threshold=N            words seen at most N times are replaced by their class; 0: none, and srtsg lets
+                           every word back off to its class; 0 for srtsg, 1 for others unless given
+
+Subcategories (srtsg):
+  --splits=N               how often every subcategory is split in two [default: 4]
+  --split-iterations=N     sweeps over the treebank after every split [default: 100]
+  --levels=N               3: refined rules back off to rules whose root has no subcategory; 1 and 2: they do
+                           not [default: 3]
+  --base=NAME              the last back-off: uniform, or by the frequency of the treebank's rules
+                           [default: uniform]
+  --merge=SHARE            the share of splits that are undone again; 0 for none [default: 0.5]
+  --merge-loss=NAME        which: by the smallest loss in marginal or joint probability [default: marginal]
+  --type-mode=NAME         whether --type-moves may relabel rules onto others in use: exact (no) or map (yes,
+                           as in the paper; no longer samples the posterior) [default: exact]
 
 Sampling (tsg):
   --iterations=N           sweeps over the treebank [default: 1000]
@@ -43,15 +57,17 @@ Sampling (tsg):
   --init=NAME              minimal (every node a substitution site), maximal (none) or random
                            [default: minimal]
   --batch=N                trees whose proposals are made together; the result depends on it [default: 8]
-  --type-moves=N           after every sweep, so many proposals to cut or join a fragment wherever it is used
-                           [default: 0]
-  --average=N              the grammar is the mean over the last N samples [default: 20]
-  --average-every=N        iterations between these samples [default: 10]
-  --anneal-from=T          the temperature of the first iteration [default: 1]
-  --anneal-iterations=N    iterations until the temperature is 1 [default: 0]
   --truncated              export only fragments in use and CFG rules, instead of the whole transform
+
+Sampling (tsg and srtsg):
+  --type-moves=N           after every sweep, so many proposals to change a fragment or refined rule wherever it
+                           is used [default: 0]
+  --average=N              the grammar is the mean over the last N samples [default: 20]
+  --average-every=N        iterations between these samples; 2 for srtsg, 10 for tsg unless given
+  --anneal-from=T          the temperature of the first iteration (srtsg: of every split) [default: 1]
+  --anneal-iterations=N    iterations until the temperature is 1 [default: 0]
   --seed=N                 same seed, same model [default: 0]
-  --threads=N              the result does not depend on it [default: 1]
+  --threads=N              for tsg and --dev; the result does not depend on it [default: 1]
   --checkpoint-every=N     iterations between checkpoints, which lie beside the model [default: 100]
   --resume                 go on from the checkpoint, if there is one
 
@@ -69,7 +85,8 @@ from typing import Any
 from tsgkit.cli import EXIT_FAILED, choice, command, integer, number, parse_arguments
 from tsgkit.errors import TreebankError, UsageError
 from tsgkit.evaluation import evaluate
-from tsgkit.inference.loop import Run
+from tsgkit.inference.loop import Run, Training
+from tsgkit.inference.srtsg import SrSettings, SrTraining
 from tsgkit.inference.tsg import TsgSettings, TsgTraining
 from tsgkit.models.cfg import cfg_model
 from tsgkit.models.model import Model
@@ -81,10 +98,15 @@ from tsgkit.treebank.prepare import preparation_of
 from tsgkit.treebank.sources import READ_FORMATS, report_skipped
 from tsgkit.treebank.trees import words
 
-MARKOVISATION = {"cfg": ("1", "2"), "tsg": ("0", "1")}
+# What options are unless given.
+USUAL = {
+    "cfg": {"--horizontal": "1", "--vertical": "2", "--threshold": "1"},
+    "tsg": {"--horizontal": "0", "--vertical": "1", "--threshold": "1", "--average-every": "10"},
+    "srtsg": {"--horizontal": "0", "--vertical": "1", "--threshold": "0", "--average-every": "2"},
+}
 
 
-def corpus_of(arguments: dict[str, Any], kind: str) -> FlatCorpus:
+def corpus_of(arguments: dict[str, Any]) -> FlatCorpus:
     """The prepared corpus of the command line's treebanks."""
     sources = arguments["TREEBANK"]
     if any(source.endswith(".npz") for source in sources):
@@ -93,9 +115,6 @@ def corpus_of(arguments: dict[str, Any], kind: str) -> FlatCorpus:
         corpus = FlatCorpus.load(sources[0])
         require_both(preparation_of(corpus).binarization, preparation_of(corpus).lexicon)
         return corpus
-    for option, usual in zip(("--horizontal", "--vertical"), MARKOVISATION[kind], strict=True):
-        if arguments[option] is None:
-            arguments[option] = usual
     binarization, unknown = binarization_of(arguments), unknown_of(arguments)
     require_both(binarization, unknown)
     skipped: list[TreebankError] | None = [] if arguments["--skip-bad"] else None
@@ -121,28 +140,45 @@ def require_both(binarization: Binarization | None, unknown: UnknownWords | Lexi
         )
 
 
-def sampled_run(arguments: dict[str, Any], corpus: FlatCorpus) -> Run:
+def sampled_run(arguments: dict[str, Any], corpus: FlatCorpus, kind: str) -> Run:
     """The training run that the options ask for."""
-    settings = TsgSettings(
-        sampler=arguments["--sampler"],
-        process=arguments["--process"],
-        init=arguments["--init"],
-        batch=integer(arguments, "--batch", 1),
-        type_moves=integer(arguments, "--type-moves", 0),
-        average=integer(arguments, "--average", 1),
-        average_every=integer(arguments, "--average-every", 1),
-        anneal_from=number(arguments, "--anneal-from", 1),
-        anneal_iterations=integer(arguments, "--anneal-iterations", 0),
-        truncated=arguments["--truncated"],
-    )
-    iterations = integer(arguments, "--iterations", 1)
-    training = TsgTraining(
-        corpus,
-        settings,
-        iterations=iterations,
-        seed=seed_of(arguments),
-        threads=integer(arguments, "--threads", 1),
-    )
+    shared: dict[str, Any] = {
+        "type_moves": integer(arguments, "--type-moves", 0),
+        "average": integer(arguments, "--average", 1),
+        "average_every": integer(arguments, "--average-every", 1),
+        "anneal_from": number(arguments, "--anneal-from", 1),
+        "anneal_iterations": integer(arguments, "--anneal-iterations", 0),
+    }
+    training: Training
+    if kind == "srtsg":
+        settings = SrSettings(
+            splits=integer(arguments, "--splits", 1),
+            split_iterations=integer(arguments, "--split-iterations", 1),
+            levels=integer(arguments, "--levels", 1),
+            base=arguments["--base"],
+            merge=number(arguments, "--merge", 0),
+            merge_loss=arguments["--merge-loss"],
+            type_mode=arguments["--type-mode"],
+            **shared,
+        )
+        iterations = settings.iterations
+        training = SrTraining(corpus, settings, seed=seed_of(arguments))
+    else:
+        iterations = integer(arguments, "--iterations", 1)
+        training = TsgTraining(
+            corpus,
+            TsgSettings(
+                sampler=arguments["--sampler"],
+                process=arguments["--process"],
+                init=arguments["--init"],
+                batch=integer(arguments, "--batch", 1),
+                truncated=arguments["--truncated"],
+                **shared,
+            ),
+            iterations=iterations,
+            seed=seed_of(arguments),
+            threads=integer(arguments, "--threads", 1),
+        )
     return Run(
         training,
         Path(arguments["--output"]),
@@ -166,16 +202,17 @@ def report_dev(model: Model, source: str, threads: int, quiet: bool) -> None:
 def main(argv: list[str]) -> int:
     """Train, write the model, and say what came out."""
     arguments = parse_arguments(__doc__, argv)
-    kind = choice(arguments, "--model", tuple(MARKOVISATION))
+    kind = choice(arguments, "--model", tuple(USUAL))
+    arguments |= {option: usual for option, usual in USUAL[kind].items() if arguments[option] is None}
     started = time.perf_counter()
-    corpus = corpus_of(arguments, kind)
+    corpus = corpus_of(arguments)
     interrupted = False
     if kind == "cfg":
         model = cfg_model(corpus)
         model.info = {"trees": corpus.n_trees, "tokens": corpus.n_tokens}
         model.save(arguments["--output"])
     else:
-        run = sampled_run(arguments, corpus)
+        run = sampled_run(arguments, corpus, kind)
         model, interrupted = run.run(), run.interrupted
     if not arguments["--quiet"]:
         grammar = model.grammar
