@@ -28,7 +28,7 @@ PARAMETERS = [0.4, 0.3, 0.2], [1.0, 0.5], [0.5, 0.3], [0.3], [0.6], [0.7, 0.4]
 
 
 class Sampled:
-    """A sampler's state over some trees, its grammar, and the weights of elementary trees as the definition has them."""
+    """A sampler's state over some trees, its grammar, and the weights of elementary trees by the definition."""
 
     def __init__(self, bank, stacked, n_samples=1):
         self.corpus = FlatCorpus.from_trees(map(Tree.fromstring, BANKS[bank]))

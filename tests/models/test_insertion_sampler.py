@@ -111,7 +111,9 @@ def test_other_parameters_are_rejected(which):
             seen[sampler.states().tobytes(), int(sampler.houses()[1].sum())] += 1
     parameters = sampler.parameters().tolist()
     parameters[which] = [value * 1.5 for value in parameters[which]]
-    expected = InsertionReference(trees, *parameters).posterior(lambda state, sizes: (bytes(state), sum(map(len, sizes))))
+    expected = InsertionReference(trees, *parameters).posterior(
+        lambda state, sizes: (bytes(state), sum(map(len, sizes)))
+    )
     assert pyp.chi_square(seen, expected) < 1e-4
 
 
@@ -283,7 +285,7 @@ def test_getting_it_right():
         parameters[2:] = sampler.parameters()[2:]
         values = np.array([*parameters[2, [X, Y]], *parameters[3:6, X]])
         chain.append([*values, *values**2])
-    means = [1 / 2, 1 / 2, 1 / 2, 1.0, 1 / 2] + [1 / 3, 1 / 3, 1 / 3, 2.0, 1 / 3]
+    means = [1 / 2, 1 / 2, 1 / 2, 1.0, 1 / 2, 1 / 3, 1 / 3, 1 / 3, 2.0, 1 / 3]
     for place, (values, mean) in enumerate(zip(np.array(chain).T, means, strict=True)):
         assert abs(pyp.deviate(values.tolist(), mean)) < 4, place
 

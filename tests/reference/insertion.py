@@ -25,17 +25,17 @@ class InsertionReference(Reference):
     Parameters
     ----------
     trees : TreeArrays
-    discount, strength, stop, auxiliary_discount, auxiliary_strength, insertion : list of float, one per label
+    parameters : lists of float, one per label
+        Discounts and strengths of initial trees, stop probabilities, discounts and strengths of auxiliary trees,
+        insertion probabilities.
     stacked : bool
         Whether a foot may be the host of a further insertion.
     """
 
-    def __init__(
-        self, trees, discount, strength, stop, auxiliary_discount, auxiliary_strength, insertion, stacked=False
-    ):
-        super().__init__(trees, discount, strength, stop)
-        self.auxiliary_discount, self.auxiliary_strength = auxiliary_discount, auxiliary_strength
-        self.insertion, self.stacked = insertion, stacked
+    def __init__(self, trees, *parameters, stacked=False):
+        super().__init__(trees, *parameters[:3])
+        self.auxiliary_discount, self.auxiliary_strength, self.insertion = parameters[3:]
+        self.stacked = stacked
         self.node_label = trees.label.tolist()
         self.parent = trees.parent.tolist()
         # P'(X -> .. X* ..): each rule of X counts once for every child that can be the foot.

@@ -6,7 +6,8 @@ Usage:
 
 Prints, for generated treebanks of several sizes, node visits per second of the local and the blocked sampler (one
 and two threads), the cost of a blocked iteration relative to a local one, the acceptance rate and the memory; then
-precision and recall of the planted fragments after training.
+precision and recall of the planted fragments after training, and of the planted auxiliary trees after training with
+insertion on trees with insertions.
 
 Options:
   --sizes=LIST         numbers of sentences, separated by commas [default: 2000,6000,20000]
@@ -32,15 +33,25 @@ from tsgkit.inference.tsg import TsgSettings, TsgTraining
 from tsgkit.models.fragments import FragmentTable
 from tsgkit.progress import progress
 from tsgkit.treebank import Binarization, FlatCorpus, UnknownWords, prepare
-from tsgkit.treebank.planted import generate, planted_fragments, recovery
+from tsgkit.treebank.planted import (
+    KINDS_OF_AUXILIARY_TREES,
+    KINDS_OF_INITIAL_TREES,
+    generate,
+    planted_fragments,
+    recovery,
+)
 
 KEPT = 3  # a fragment counts as found when it is used at least so often
+BINARIZATION = {
+    False: Binarization("right", 0),
+    True: Binarization("centre-head", 0),
+}  # by whether there are insertions
 
 
-def corpus_of(n_sentences: int, seed: int) -> FlatCorpus:
-    """A prepared treebank of generated sentences, insertions left out."""
-    trees = generate(n_sentences, seed=seed, insertions=False)
-    return prepare(trees, binarization=Binarization("right", 0), unknown=UnknownWords(threshold=0))
+def corpus_of(n_sentences: int, seed: int, insertions: bool = False) -> FlatCorpus:
+    """A prepared treebank of generated sentences."""
+    trees = generate(n_sentences, seed=seed, insertions=insertions)
+    return prepare(trees, binarization=BINARIZATION[insertions], unknown=UnknownWords(threshold=0))
 
 
 def visits_per_second(sweep: Callable[[int], Any], first: int, n_sweeps: int, n_nodes: int, wall: bool) -> float:
@@ -72,22 +83,27 @@ def measure(n_sentences: int, arguments: dict[str, Any]) -> dict[str, float]:
     return row
 
 
-def find_planted(arguments: dict[str, Any]) -> str:
+def find_planted(arguments: dict[str, Any], insertions: bool) -> list[str]:
     """Train on a generated treebank and compare fragments with those of its grammar."""
     iterations, seed = integer(arguments, "--iterations", 1), integer(arguments, "--seed", 0)
-    corpus = corpus_of(integer(arguments, "--recovery", 0), seed)
-    settings = TsgSettings(type_moves=integer(arguments, "--type-moves", 0))
+    corpus = corpus_of(integer(arguments, "--recovery", 0), seed, insertions)
+    settings = TsgSettings(type_moves=integer(arguments, "--type-moves", 0), insertion=insertions)
     training = TsgTraining(corpus, settings, iterations=iterations, seed=seed)
     training.start()
     for iteration in progress(range(1, iterations + 1), "training", "iterations", quiet=arguments["--quiet"]):
         training.iterate(iteration)
-    counts = FragmentTable.of_model(training.model()).count_of
-    found = [fragment for fragment, count in counts.items() if count >= KEPT]
-    result = recovery(found, planted_fragments(Binarization("right", 0).apply))
-    return (
-        f"planted fragments after {iterations} iterations: {result.n_both} of {result.n_planted} found"
-        f" (recall {result.recall:.3f}) among {result.n_found} (precision {result.precision:.3f})"
-    )
+    table = FragmentTable.of_model(training.model())
+    kinds = {"initial": KINDS_OF_INITIAL_TREES, "auxiliary": KINDS_OF_AUXILIARY_TREES}
+    lines = []
+    for kind in ("initial", "auxiliary") if insertions else ("initial",):
+        found = [table.fragment(number).brackets for number in table.select(kind=kind, min_count=KEPT)]
+        result = recovery(found, planted_fragments(BINARIZATION[insertions].apply, kinds[kind]))
+        name = f"{kind} trees, of a treebank with insertions," if insertions else "fragments"
+        lines.append(
+            f"planted {name} after {iterations} iterations: {result.n_both} of {result.n_planted} found"
+            f" (recall {result.recall:.3f}) among {result.n_found} (precision {result.precision:.3f})"
+        )
+    return lines
 
 
 @command
@@ -101,7 +117,8 @@ def main(argv: list[str]) -> int:
     for row in rows:
         print("  ".join(f"{value:>15.3g}" if value < 100 else f"{value:>15.0f}" for value in row.values()))
     if integer(arguments, "--recovery", 0):
-        print(find_planted(arguments))
+        for insertions in (False, True):
+            print(*find_planted(arguments, insertions), sep="\n")
     return 0
 
 

@@ -54,6 +54,9 @@ class TsgSettings:
         With insertion: whether several may be inserted at one node, each into the foot of the one before.
     insertion_probability : float, optional
         With insertion: fix the probability for all labels instead of learning one for each.
+    insertion_cutoff : float
+        With insertion: leave out of the grammar what is expected to be inserted somewhere less often than this; see
+        `tsgkit.models.tsg.TsgAverage`.
     """
 
     sampler: str = "blocked"
@@ -69,6 +72,7 @@ class TsgSettings:
     insertion: bool = False
     stacked: bool = False
     insertion_probability: float | None = None
+    insertion_cutoff: float = 0.01
 
     def __post_init__(self) -> None:
         for name, allowed in (("sampler", SAMPLERS), ("process", PROCESSES), ("init", STARTS)):
@@ -83,6 +87,8 @@ class TsgSettings:
             raise UsageError("stacked insertions and their probability need a model with insertion")
         if self.insertion_probability is not None and not 0 <= self.insertion_probability < 1:
             raise UsageError(f"insertion probability {self.insertion_probability}: must be at least 0 and below 1")
+        if not self.insertion_cutoff >= 0:
+            raise UsageError(f"insertion cutoff {self.insertion_cutoff}: must be at least 0")
 
     @property
     def model(self) -> str:
@@ -124,7 +130,7 @@ class TsgTraining:
         self.digest = corpus_digest(corpus)
 
     def new_average(self, n_samples: int = 0) -> TsgAverage:
-        return TsgAverage(self.trees, n_samples, self.settings.stacked)
+        return TsgAverage(self.trees, n_samples, self.settings.stacked, self.settings.insertion_cutoff)
 
     def identity(self) -> dict[str, Any]:
         """Everything that the course of the training depends on."""

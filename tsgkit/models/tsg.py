@@ -14,7 +14,8 @@ or ``N_h -> h M`` with weight ``a_X``. ``M``, one symbol for each rule with a fo
 hosts share it. It has only bridges: to the sibling's symbols, weighed by the auxiliary trees in use and their base.
 """
 
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -84,11 +85,15 @@ class TsgAverage:
     n_samples : int
     stacked : bool
         Whether a foot may be the host of a further insertion.
+    cutoff : float
+        Leave out the insertion of trees with the same top rule and foot into a part of elementary trees if it is
+        expected less often than this in the training trees; 0 for the exact grammar.
     """
 
     trees: TreeArrays
     n_samples: int = 0
     stacked: bool = False
+    cutoff: float = 0.0
     number_of: dict[Parts, int] = field(default_factory=dict)
     weight: list[float] = field(default_factory=list)
     count: list[int] = field(default_factory=list)
@@ -185,15 +190,31 @@ class TsgAverage:
         return rules.grammar()
 
     def collector(self, labels: list[str], words: list[str], root: int) -> "RuleCollector":
-        return RuleCollector(self.trees, labels, words, root, self.insertion / self.n_samples, self.stacked)
+        rules = RuleCollector(
+            self.trees,
+            labels,
+            words,
+            root,
+            insertion=self.insertion / self.n_samples,
+            stacked=self.stacked,
+            cutoff=self.cutoff,
+        )
+        for (rule, foot), weight in rules.foot_weight.items():
+            rules.foot_weight[rule, foot] = weight + float(self.beside[rule, foot].sum()) / self.n_samples
+        for (rule, left, right), weight in zip(self.number_of, self.weight, strict=True):
+            if FOOT in (left, right):
+                rules.foot_weight[rule, int(left != FOOT)] += weight / self.n_samples
+        return rules
 
     def add_fragments(self, rules: "RuleCollector") -> None:
         weights = np.array(self.weight) / self.n_samples
         is_part = np.zeros(len(self.weight), dtype=bool)
-        for _, left, right in self.number_of:
-            for part in (left, right):
+        n_uses = np.zeros(len(self.weight))  # as a part of larger ones
+        for (_, *parts), number in reversed(self.number_of.items()):
+            for part in parts:
                 if part >= 0:
                     is_part[part] = True
+                    n_uses[part] += self.count[number] / self.n_samples + n_uses[number]
         private: dict[int, Host] = {}
         for (rule, left, right), number in self.number_of.items():
             if FOOT in (left, right):
@@ -205,7 +226,7 @@ class TsgAverage:
             if weights[number] > 0:
                 rules.add(label, rule, float(weights[number]), *children)
             if is_part[number]:
-                private[number] = rules.new_host(label)
+                private[number] = rules.new_host(label, n_uses=float(n_uses[number]))
                 rules.add_host(private[number], rule, 1.0, *children)
 
 
@@ -275,22 +296,25 @@ class RuleCollector:
         labels: list[str],
         words: list[str],
         root: int,
+        *,
         insertion: np.ndarray,
-        stacked: bool = False,
+        stacked: bool,
+        cutoff: float,
     ) -> None:
         self.trees, self.labels, self.words, self.root = trees, labels, words, root
-        self.insertion, self.stacked = insertion.tolist(), stacked
+        self.insertion, self.stacked, self.cutoff = insertion.tolist(), stacked, cutoff
         self.label = [*range(len(labels)), *range(len(labels))]
         self.binary: list[tuple[int, int, int, float]] = []
         self.unary: list[tuple[int, int, float]] = []
         self.lexical: list[tuple[int, int, float]] = []
         self.bridges: list[tuple[int, int, float]] = []
-        # By rule and foot (0: left): the symbol of what stands beside the foot, or -1 if nothing does, and the ways to
-        # make it, each as a symbol (-1 for nothing) and the weight of the auxiliary trees that have it.
+        # By rule and foot (0: left): the weight of all auxiliary trees with that top; the symbol of what stands beside
+        # the foot, or -1 if nothing does, and the ways to make it, each as a symbol (-1 for nothing) and its weight.
+        self.foot_weight: dict[Foot, float] = {}
         self.beside: dict[Foot, int] = {}
         self.ways_beside: dict[Foot, list[tuple[int, float]]] = {}
         self.feet_of: dict[int, list[Foot]] = {}
-        self.hosts: list[Host] = []
+        self.hosts: list[tuple[Host, list[Foot]]] = []
         for rule, label in enumerate(trees.rule_label.tolist()):
             for foot, child in enumerate((trees.rule_left_label, trees.rule_right_label)):
                 if self.insertion[label] > 0 and child[rule] == label:
@@ -298,6 +322,7 @@ class RuleCollector:
                     sibling = self.sibling(rule, foot)
                     self.beside[rule, foot] = -1 if sibling < 0 else self.new_symbol(sibling)
                     self.ways_beside[rule, foot] = []
+                    self.foot_weight[rule, foot] = 0.0
 
     def sibling(self, rule: int, foot: int) -> int:
         """The label of a foot's sibling, -1 if it has none."""
@@ -310,14 +335,19 @@ class RuleCollector:
         self.label.append(int(label))
         return len(self.label) - 1
 
-    def new_host(self, label: int, plain: int | None = None) -> Host:
-        """Symbols for a part of elementary trees; of a private one, one is enough if insertions may be stacked."""
+    def new_host(self, label: int, plain: int | None = None, n_uses: float = math.inf) -> Host:
+        """Symbols for a part of elementary trees.
+
+        One is enough where nothing is inserted, or, unless it is used apart from that, where insertions are stacked.
+        """
         is_private = plain is None
         plain = self.new_symbol(label) if plain is None else plain
-        needs_two = self.insertion[label] > 0 and not (self.stacked and is_private)
-        on = self.new_symbol(label) if needs_two else plain
-        self.hosts.append(Host(label, plain, on))
-        return self.hosts[-1]
+        share = self.insertion[label]
+        feet = [key for key in self.feet_of.get(label, ()) if n_uses * share * self.foot_weight[key] >= self.cutoff]
+        needs_two = len(feet) > 0 and not (self.stacked and is_private)
+        host = Host(label, plain, self.new_symbol(label) if needs_two else plain)
+        self.hosts.append((host, feet))
+        return host
 
     def base_hosts(self) -> dict[int, Host]:
         """For every label, the symbols inside of the base."""
@@ -340,14 +370,14 @@ class RuleCollector:
 
         The weight of a rule and its foot goes to the hosts' rules, so that the ways beside the foot sum to one.
         """
-        totals = {key: sum(weight for _, weight in ways) for key, ways in self.ways_beside.items()}
-        for key, symbol in self.beside.items():
-            if symbol >= 0:
-                self.bridges += [(symbol, way, weight / totals[key]) for way, weight in self.ways_beside[key]]
-        for host in self.hosts:
+        for key in {key for _, feet in self.hosts for key in feet}:
+            if self.beside[key] >= 0:
+                total = self.foot_weight[key]
+                self.bridges += [(self.beside[key], way, weight / total) for way, weight in self.ways_beside[key]]
+        for host, feet in self.hosts:
             inside = host.on if self.stacked else host.plain
-            for key in self.feet_of.get(host.label, ()):
-                weight, beside = self.insertion[host.label] * totals[key], self.beside[key]
+            for key in feet:
+                weight, beside = self.insertion[host.label] * self.foot_weight[key], self.beside[key]
                 if beside >= 0:
                     self.binary.append((host.on, *((inside, beside), (beside, inside))[key[1]], weight))
                 else:
@@ -379,9 +409,7 @@ class RuleCollector:
             for right in range(2 if self.trees.rule_right_label[rule] >= 0 else 1):
                 yield left, right
 
-    def base_children(
-        self, rule: int, goes_left: int, goes_right: int, hosts: "dict[int, Host]"
-    ) -> tuple[int, int]:
+    def base_children(self, rule: int, goes_left: int, goes_right: int, hosts: "dict[int, Host]") -> tuple[int, int]:
         labels = (self.trees.rule_left_label[rule], self.trees.rule_right_label[rule])
         first, second = (
             -1 if label < 0 else hosts[int(label)].on if goes else int(label)
