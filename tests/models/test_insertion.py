@@ -14,10 +14,13 @@ from tsgkit._chart import Chart
 from tsgkit._grammar_index import GrammarIndex
 from tsgkit._tree_score import TreeScorer
 from tsgkit._tsg import TsgSampler
+from tsgkit.inference.tsg import TsgSettings, TsgTraining
 from tsgkit.models.rules import number_rules
 from tsgkit.models.tsg import TsgAverage, TsgSample, node_states
+from tsgkit.models.tsg_predictive import DerivationCorrection
+from tsgkit.parsing.known_tree import KnownTreeParser
 from tsgkit.parsing.rows import rows_of_tree
-from tsgkit.treebank import FlatCorpus
+from tsgkit.treebank import Binarization, Cleaning, FlatCorpus, UnknownWords, prepare
 
 WIDE = ["(T (X (X (X a) (Y b)) (Y b)))", "(T (X (Y (Y b) (X a)) (X a)))", "(T (Y b) (X (X a) (Y b)))", "(T (X a))"]
 BANKS = {
@@ -122,3 +125,50 @@ def test_every_derivation_is_read_off_its_rows(stacked):
     index = GrammarIndex(grammar)
     total = sum(weight for weight, _ in slow.all_derivations()[slow.root, 0, len(sentence)])
     assert isclose(Chart(index).fill(*chart.lexical_entries(grammar, index, sentence)), log(total), rel_tol=1e-9)
+
+
+def test_corrections_see_the_elementary_trees_of_a_derivation():
+    trees = [Tree.fromstring(brackets) for brackets in BANKS["single"]]
+    corpus = prepare(trees, Cleaning(repeats=False, root=""), Binarization("right", 0), UnknownWords("one", 0))
+    settings = TsgSettings(insertion=True, insertion_probability=0.6, insertion_cutoff=0.0)
+    training = TsgTraining(corpus, settings, iterations=40, seed=2)
+    training.start()
+    n_inserted = 0
+    for iteration in range(1, 41):
+        training.iterate(iteration)
+        model = training.model()
+        reference = InsertionReference(training.trees, *training.sampler.parameters().tolist())
+        correction, parser = DerivationCorrection(model), KnownTreeParser(model.grammar)
+        state, expected, found = (), [], []
+        for tree in trees:
+            rows, _ = parser.best(tree)
+            state += tuple(node_states(model.grammar, rows)[1].tolist())
+            words = [model.grammar.words.index(word) for word in tree.leaves()]
+            found += [(house, log_base) for _, _, house, log_base in correction.fragments_of(rows, words)]
+        for fragment in reference.fragments(state).values():
+            label, is_auxiliary = reference.house(fragment)
+            expected.append((label + is_auxiliary * training.trees.n_labels, log(reference.base(fragment))))
+            n_inserted += is_auxiliary
+        for (house, log_base), (wanted, log_wanted) in zip(found, expected, strict=True):
+            assert house == wanted
+            assert isclose(log_base, log_wanted, abs_tol=1e-9)
+    assert n_inserted > 5
+
+
+def test_a_cutoff_leaves_out_what_is_hardly_ever_inserted():
+    sampled = Sampled("single", stacked=False)
+    numbers = {label: number for number, label in enumerate(sampled.grammar.labels)}
+    n_rules, weights = [], []
+    for cutoff in (0.0, 0.3, 100.0):
+        sampled.average.cutoff = cutoff
+        grammar = sampled.average.grammar(sampled.corpus.labels, sampled.corpus.words, sampled.grammar.root)
+        index = GrammarIndex(grammar)
+        scorer = TreeScorer(index)
+        weights.append(0.0)
+        for tree in map(Tree.fromstring, BANKS["single"]):
+            entries = chart.lexical_entries(grammar, index, [grammar.words.index(word) for word in tree.leaves()])
+            weights[-1] += scorer.log_weight(rows_of_tree(tree, numbers), *entries)
+        n_rules.append(grammar.n_rules)
+        assert not grammar.validate().unproductive
+    assert n_rules[0] > n_rules[1] > n_rules[2]
+    assert weights[0] > weights[1] > weights[2]
