@@ -6,7 +6,7 @@ RUN := $(BIN)/python
 # Test processes at a time; the tests are independent of each other.
 JOBS ?= 2
 
-.PHONY: help build test test-checked lint docs sdist-check demo clean bench-eval bench-parse bench-train exp-pcfg
+.PHONY: help build test test-checked lint docs sdist-check demo clean bench-eval bench-parse bench-train exp-pcfg exp-tsg
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,7 +23,7 @@ $(VENV)/base: pyproject.toml setup.py
 REQUIREMENTS := import sys, tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
 	print("\n".join(project["optional-dependencies"][sys.argv[1]]))
 
-$(VENV)/lint $(VENV)/docs: $(VENV)/%: $(VENV)/base
+$(VENV)/lint $(VENV)/docs $(VENV)/plot: $(VENV)/%: $(VENV)/base
 	@$(RUN) -c '$(REQUIREMENTS)' $* >$@.txt
 	$(BIN)/pip install --quiet --requirement $@.txt
 	@touch $@
@@ -87,6 +87,9 @@ bench-train: build  ## node visits per second in training, and planted fragments
 
 exp-pcfg: build  ## F1 of the plain PCFG over its settings
 	$(RUN) -m tsgkit.tools.bench.markovisation
+
+exp-tsg: $(VENV)/plot build  ## F1 and log joints of both TSG samplers; goes on where it was interrupted
+	$(RUN) -m tsgkit.tools.bench.tsg --figure=docs/results/tsg-log-joint.svg
 
 clean:  ## remove everything that was built, but for .venv
 	rm -rf build dist demo docs/_build docs/api/generated *.egg-info .hypothesis

@@ -2,8 +2,12 @@
 
 import importlib
 import re
+import sys
 
 import pytest
+from nltk.tree import Tree
+
+from tsgkit.treebank import FlatCorpus
 
 TINY = ("--train=60", "--sentences=8", "--repeat=1")
 JAVA = """#!/bin/sh
@@ -99,3 +103,54 @@ def test_markovisation(bench):
 def test_markovisation_needs_both_treebanks(bench):
     assert "--train and --dev go together" in bench("markovisation", "--dev=sampler:dev", code=2)
     assert "--slices=all: must be of" in bench("markovisation", "--slices=all", code=2)
+
+
+def test_train(bench):
+    text = bench(
+        "train", "--sizes=20,40", "--sweeps=1", "--warm-up=1", "--recovery=60", "--iterations=3", "--type-moves=5", "-q"
+    )
+    head, *rows = text.splitlines()[1:4]
+    assert head.split()[:2] == ["sentences", "nodes"]
+    assert [row.split()[0] for row in rows] == ["20", "40"]
+    blocks = text.split("to the letter\n")[1].split("up to nodes that expand in one way only\n")
+    for block in blocks:
+        counts = [
+            [int(number) for number in re.findall(r"(?<= )\d+(?= )", f"{line} ")] for line in block.splitlines()[1:]
+        ]
+        assert [sum(column) for column in zip(*counts[:-1], strict=True)] == counts[-1]
+        n_planted, n_recalled, n_found, n_right = counts[-1]
+        assert n_recalled == n_right <= min(n_planted, n_found)
+
+
+def test_fragments_that_differ_in_nodes_with_one_expansion_are_the_same():
+    module = importlib.import_module("tsgkit.tools.bench.train")
+    trees = ["(TOP (S (X a) (E (. .))))", "(TOP (S (X b) (E (. .))))"]
+    corpus = FlatCorpus.from_trees(map(Tree.fromstring, trees))
+    only = module.only_expansions(corpus)
+    assert module.expanded("(S (X ) (E ))", only) == "(S (X ) (E (. .)))"
+    assert module.expanded("(TOP (S ))", only) == "(TOP (S (X ) (E (. .))))"
+    assert module.expanded("(S (X a) (E (. )))", only) == "(S (X a) (E (. .)))"
+
+
+def test_tsg_keeps_what_is_done(bench, tmp_path):
+    options = (f"--folder={tmp_path}", "--iterations=3", "--long=4", "--seeds=2", "--quiet")
+    text = bench("tsg", *options)
+    head, *rows = table(text, "sampler")
+    assert [head[0], head[4], head[6]] == ["sampler", "F1", "log joint"]
+    assert [row[:4] for row in rows] == [
+        ["blocked", "minimal", "1", "3"],
+        ["local", "minimal", "1", "3"],
+        ["blocked", "maximal", "1", "3"],
+        ["local", "maximal", "1", "3"],
+        ["blocked", "minimal", "2", "3"],
+        ["local", "minimal", "2", "3"],
+        ["blocked", "minimal", "1", "4"],
+    ]
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    assert bench("tsg", *options) == text
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
+
+
+def test_tsg_draws_only_with_matplotlib(bench, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert "--figure needs matplotlib" in bench("tsg", f"--folder={tmp_path}", "--figure=x.svg", code=2)

@@ -17,12 +17,23 @@ constexpr int32_t FRONTIER = -1;
 constexpr int32_t MISSING = -2;
 constexpr int32_t FOOT = -3;
 
-struct Fragment {
+inline void prefetch(const void* place) {
+#if defined(__GNUC__)
+    __builtin_prefetch(place);
+#else
+    static_cast<void>(place);
+#endif
+}
+
+// One line of the processor's cache.
+struct alignas(64) Fragment {
     int32_t rule = -1;              // -1: the number is free
     int32_t left = FRONTIER;
     int32_t right = FRONTIER;
     int32_t n_above_left = 0;       // fragments of which this is the left (or only) part, and the right part
     int32_t n_above_right = 0;
+    uint32_t epoch = 0;             // when its log base probability was computed; 0: never
+    double log_base = 0.0;
     Tables tables;                  // who ordered it
 
     bool is_auxiliary() const { return left == FOOT || right == FOOT; }
@@ -32,15 +43,20 @@ class FragmentStore {
 public:
     std::vector<Fragment> fragments;
 
-    FragmentStore() { slots_.assign(1024, EMPTY); }
+    FragmentStore() { slots_.assign(1024, Slot()); }
 
     // The number of a fragment, MISSING if there is none.
     int32_t find(int32_t rule, int32_t left, int32_t right) const {
-        for (size_t slot = hash(rule, left, right) & mask();; slot = (slot + 1) & mask()) {
-            const int32_t number = slots_[slot];
-            if (number == EMPTY) return MISSING;
-            if (is(number, rule, left, right)) return number;
+        const uint64_t code = hash(rule, left, right);
+        for (size_t place = code & mask();; place = (place + 1) & mask()) {
+            const Slot& slot = slots_[place];
+            if (slot.number == EMPTY) return MISSING;
+            if (slot.tag == tag_of(code) && is(slot.number, rule, left, right)) return slot.number;
         }
+    }
+
+    void prefetch_slot(int32_t rule, int32_t left, int32_t right) const {
+        prefetch(&slots_[hash(rule, left, right) & mask()]);
     }
 
     bool is(int32_t number, int32_t rule, int32_t left, int32_t right) const {
@@ -104,7 +120,12 @@ public:
 
 private:
     static constexpr int32_t EMPTY = -1;
-    std::vector<int32_t> slots_;
+    // The tag, bits of the hash that do not decide the place, saves most looks at fragments that are others.
+    struct Slot {
+        int32_t number = EMPTY;
+        uint32_t tag = 0;
+    };
+    std::vector<Slot> slots_;
     std::vector<int32_t> free_;
     size_t n_used_ = 0;
     uint64_t n_removed_ = 0;
@@ -115,7 +136,9 @@ private:
 
     size_t mask() const { return slots_.size() - 1; }
 
-    static size_t hash(int32_t rule, int32_t left, int32_t right) {
+    static uint32_t tag_of(uint64_t code) { return static_cast<uint32_t>(code >> 32); }
+
+    static uint64_t hash(int32_t rule, int32_t left, int32_t right) {
         uint64_t state = (static_cast<uint64_t>(static_cast<uint32_t>(rule)) << 32) ^ static_cast<uint32_t>(left);
         state *= 0x9e3779b97f4a7c15ULL;
         state ^= state >> 29;
@@ -124,19 +147,21 @@ private:
         return state ^ (state >> 32);
     }
 
-    size_t home(int32_t number) const {
+    uint64_t code_of(int32_t number) const {
         const Fragment& fragment = fragments[number];
-        return hash(fragment.rule, fragment.left, fragment.right) & mask();
+        return hash(fragment.rule, fragment.left, fragment.right);
     }
 
     void place(int32_t number) {
-        size_t slot = home(number);
-        while (slots_[slot] != EMPTY) slot = (slot + 1) & mask();
-        slots_[slot] = number;
+        const uint64_t code = code_of(number);
+        size_t place = code & mask();
+        while (slots_[place].number != EMPTY) place = (place + 1) & mask();
+        slots_[place].number = number;
+        slots_[place].tag = tag_of(code);
     }
 
     void rehash() {
-        slots_.assign(2 * slots_.size(), EMPTY);
+        slots_.assign(2 * slots_.size(), Slot());
         for (size_t number = 0; number < fragments.size(); ++number) {
             if (fragments[number].rule >= 0) place(static_cast<int32_t>(number));
         }
@@ -144,10 +169,10 @@ private:
 
     // Take a number out and close the gap: what was pushed past it moves back.
     void unplace(int32_t number) {
-        size_t gap = home(number);
-        while (slots_[gap] != number) gap = (gap + 1) & mask();
-        for (size_t slot = (gap + 1) & mask(); slots_[slot] != EMPTY; slot = (slot + 1) & mask()) {
-            const size_t wanted = home(slots_[slot]);
+        size_t gap = code_of(number) & mask();
+        while (slots_[gap].number != number) gap = (gap + 1) & mask();
+        for (size_t slot = (gap + 1) & mask(); slots_[slot].number != EMPTY; slot = (slot + 1) & mask()) {
+            const size_t wanted = code_of(slots_[slot].number) & mask();
             // Whether `wanted` lies cyclically in (gap, slot]: then the entry must stay.
             const bool stays = gap <= slot ? (gap < wanted && wanted <= slot) : (gap < wanted || wanted <= slot);
             if (!stays) {
@@ -155,7 +180,7 @@ private:
                 gap = slot;
             }
         }
-        slots_[gap] = EMPTY;
+        slots_[gap] = Slot();
     }
 };
 

@@ -183,12 +183,20 @@ public:
     SweepCounts local_sweep(uint64_t iteration, double temperature) {
         SweepCounts counts;
         Scratch scratch;
-        for (const int64_t node : random_order(static_cast<int64_t>(label.size()), iteration, Purpose::kSiteOrder)) {
+        const std::vector<int64_t> order =
+            random_order(static_cast<int64_t>(label.size()), iteration, Purpose::kSiteOrder);
+        for (size_t place = 0; place < order.size(); ++place) {
+            // The nodes come from all over the corpus: what a visit will read is called for a few visits before.
+            if (place + FAR < order.size()) prefetch_node(order[place + FAR]);
+            if (place + NEAR < order.size()) prefetch_fragments(static_cast<int32_t>(order[place + NEAR]));
+            if (place + CLOSE < order.size()) prefetch_lookup(static_cast<int32_t>(order[place + CLOSE]));
+            const int32_t node = static_cast<int32_t>(order[place]);
             if (parent[node] < 0 || (!is_stacked && is_foot(node))) continue;
             Stream own = stream(iteration, Purpose::kSite, node);
             ++counts.n_proposed;
             ++counts.n_accepted;
-            counts.n_changed += resample_node(static_cast<int32_t>(node), scratch, temperature, own);
+            const bool is_plain = !can_insert(node) && !is_foot(node);   // a site or not, there is nothing else
+            counts.n_changed += is_plain ? resample_site(node, temperature, own) : resample_node(node, scratch, temperature, own);
         }
         return counts;
     }
@@ -298,6 +306,7 @@ public:
         stop[symbol] = std::min(std::max(probability, 1e-9), 1.0 - 1e-9);
         log_stop[symbol] = std::log(stop[symbol]);
         log_go[symbol] = std::log1p(-stop[symbol]);
+        ++epoch_;
     }
 
     // Labels without any rule that could have a foot have no insertions.
@@ -382,6 +391,8 @@ private:
     };
 
     ThreadPool pool_;
+    uint32_t epoch_ = 1;   // of the stop probabilities
+    std::vector<int32_t> waiting_;
     std::vector<Seat> frozen_seats_, old_seats_, new_seats_;
     // A batch's proposals must depend on nothing but the customers outside of it. So each of its trees must leave, to
     // be tested, by the very tables that it left when the batch was frozen. Sizes alone do not tell them apart once
@@ -994,6 +1005,196 @@ private:
 
     // ---- single nodes -----------------------------------------------------------------------------------------------
 
+    static constexpr size_t FAR = 16, NEAR = 8, CLOSE = 4;   // visits ahead
+
+    void prefetch_node(int64_t node) const {
+        prefetch(&parent[node]);
+        prefetch(&state[node]);
+        prefetch(&dish[node]);
+        prefetch(&label[node]);
+        prefetch(&right[node]);
+    }
+
+    void prefetch_fragments(int32_t node) const {
+        if (state[node] != kGoesOn) prefetch(&store.fragments[dish[node]]);
+        if (parent[node] < 0) return;
+        do {
+            node = parent[node];
+        } while (state[node] == kGoesOn);
+        prefetch(&store.fragments[dish[node]]);
+    }
+
+    // Where the parent is the root of its fragment, one lookup is all; deeper ones are fewer.
+    void prefetch_lookup(int32_t node) const {
+        const int32_t above = parent[node];
+        if (above < 0 || state[above] == kGoesOn) return;
+        const Fragment& fragment = store.fragments[dish[above]];
+        const int32_t number = state[node] == kSite ? dish[node] : FRONTIER;
+        if (right[above] == node) {
+            store.prefetch_slot(fragment.rule, fragment.left, number);
+        } else {
+            store.prefetch_slot(fragment.rule, number, fragment.right);
+        }
+    }
+
+    // The way from a node up to the root of the fragment above it, insertions left out, and the numbers of what is below
+    // each node on it: as it is, and with the node the other way, a site or not (MISSING if not stored).
+    struct Way {
+        std::vector<int32_t> nodes, present, other;
+        std::vector<uint8_t> goes_right;   // whether the way goes on there at the right child
+    };
+    Way way_;
+
+    // Returns the number of the fragment below the node. Only what is on the way needs to be looked up.
+    int32_t find_way(int32_t node) {
+        way_.nodes.clear();
+        way_.goes_right.clear();
+        int32_t root = node;
+        for (bool is_inside = true; is_inside;) {
+            const int32_t below = root;
+            root = parent[below];
+            if (state[root] >= kLeftFoot && foot(root, state[root]) == below) continue;
+            way_.nodes.push_back(root);
+            way_.goes_right.push_back(right[root] == below);
+            is_inside = state[root] == kGoesOn;
+        }
+        const size_t length = way_.nodes.size();
+        way_.present.resize(length);
+        way_.other.resize(length);
+        int32_t number = dish[root];
+        for (size_t item = length; item-- > 0;) {
+            way_.present[item] = number;
+            const Fragment& fragment = store.fragments[number];
+            number = way_.goes_right[item] ? fragment.right : fragment.left;
+        }
+        const int32_t lower = state[node] == kSite ? dish[node] : number;
+        number = state[node] == kSite ? lower : FRONTIER;
+        for (size_t item = 0; item < length && number != MISSING; ++item) {
+            const Parts parts = parts_with(item, number);
+            number = way_.other[item] = store.find(rule[way_.nodes[item]], parts.left, parts.right);
+        }
+        if (number == MISSING) way_.other[length - 1] = MISSING;
+        return lower;
+    }
+
+    // The parts of the fragment below a node on the way, with another number where the way goes on.
+    Parts parts_with(size_t item, int32_t number) const {
+        const Fragment& fragment = store.fragments[way_.present[item]];
+        if (way_.goes_right[item]) return {fragment.left, number};
+        return {number, fragment.right};
+    }
+
+    // Store what is below the root if the node goes the other way.
+    int32_t store_way(int32_t node, int32_t lower) {
+        if (way_.other.back() != MISSING) return way_.other.back();
+        int32_t number = state[node] == kSite ? lower : FRONTIER;
+        for (size_t item = 0; item < way_.nodes.size(); ++item) {
+            const Parts parts = parts_with(item, number);
+            number = store.intern(rule[way_.nodes[item]], parts.left, parts.right);
+        }
+        return number;
+    }
+
+    // log P0 of a stored fragment, which keeps it until a stop probability changes.
+    double kept_log_base(int32_t number) {
+        if (store.fragments[number].epoch == epoch_) return store.fragments[number].log_base;
+        std::vector<int32_t>& waiting = waiting_;
+        waiting.assign(1, number);
+        while (!waiting.empty()) {
+            Fragment& fragment = store.fragments[waiting.back()];
+            const int32_t parts[2] = {fragment.left, fragment.right};
+            const int32_t labels[2] = {rule_left_label[fragment.rule], rule_right_label[fragment.rule]};
+            double sum = (fragment.is_auxiliary() ? foot_log_probability : rule_log_probability)[fragment.rule];
+            bool is_ready = true;
+            for (int side = 0; side < 2; ++side) {
+                if (labels[side] < 0 || parts[side] == FOOT) continue;
+                if (parts[side] < 0) {
+                    sum += log_stop[labels[side]];
+                } else if (store.fragments[parts[side]].epoch == epoch_) {
+                    sum += log_go[labels[side]] + store.fragments[parts[side]].log_base;
+                } else {
+                    waiting.push_back(parts[side]);
+                    is_ready = false;
+                }
+            }
+            if (!is_ready) continue;
+            fragment.log_base = sum;
+            fragment.epoch = epoch_;
+            waiting.pop_back();
+        }
+        return store.fragments[number].log_base;
+    }
+
+    int32_t n_customers_of(int32_t number) const {
+        return number == MISSING ? 0 : store.fragments[number].tables.n_customers;
+    }
+
+    double old_weight_of(const House& house, int32_t number) const {
+        return n_customers_of(number) ? house.old_weight(store.fragments[number].tables) : 0.0;
+    }
+
+    // Gibbs for one node that can only be a site or not; returns whether it changed.
+    bool resample_site(int32_t node, double temperature, Stream& own) {
+        const int32_t lower = find_way(node), root = way_.nodes.back();
+        const bool was_site = state[node] == kSite;
+        const int32_t whole = was_site ? way_.other.back() : dish[root];
+        const int32_t upper = was_site ? dish[root] : way_.other.back();
+        House &upper_house = houses[house_at(root, state[root])], &lower_house = houses[label[node]];
+        // Of the three, at most the one that is not there now is not stored; its base follows from the others.
+        const double log_lower = kept_log_base(lower), log_present = kept_log_base(dish[root]);
+        const double log_join = log_go[label[node]] + log_lower - log_stop[label[node]];
+        const double log_whole = was_site ? log_present + log_join : log_present;
+        const double log_upper = was_site ? log_present : log_present - log_join;
+        if (was_site) lower_house.unseat(store.fragments[lower].tables, own);
+        upper_house.unseat(store.fragments[dish[root]].tables, own);
+        // Where all comes from the base, common factors are left out: they may be too small for a number.
+        const bool same = upper == lower, is_new = n_customers_of(whole) == 0;
+        const double upper_scale = is_new && n_customers_of(upper) == 0 ? log_upper : 0.0;
+        const double lower_scale = is_new && n_customers_of(lower) == 0 && !same ? log_lower : 0.0;
+        const double denominator = upper_house.denominator();
+        const double joined = (old_weight_of(upper_house, whole) +
+                               upper_house.new_weight() * std::exp(log_whole - upper_scale - lower_scale)) / denominator;
+        // The upper one at an old or at a new table, each times the lower one after it.
+        const double base_lower = std::exp(log_lower - lower_scale);
+        double cut[2] = {old_weight_of(upper_house, upper) / denominator,
+                         upper_house.new_weight() * std::exp(log_upper - upper_scale) / denominator};
+        for (int opens = 0; opens < 2; ++opens) {
+            House after = lower_house;
+            double n_customers = n_customers_of(lower), n_tables = store.fragments[lower].tables.n_tables;
+            if (&upper_house == &lower_house) {
+                ++after.n_customers;
+                after.n_tables += opens;
+            }
+            if (same) {
+                n_customers += 1.0;
+                n_tables += opens;
+            }
+            const double old_part = n_customers > 0.0 ? n_customers - after.discount * n_tables : 0.0;
+            cut[opens] *= (old_part + after.new_weight() * base_lower) / after.denominator();
+        }
+        const double ratio = (cut[0] + cut[1]) / (joined * (1.0 - insert[label[node]]));
+        const double odds = temperature == 1.0 ? ratio : std::pow(ratio, 1.0 / temperature);
+        const bool now_site = own.uniform() * (1.0 + odds) >= 1.0;
+        const int32_t old_upper = dish[root];
+        if (now_site != was_site) dish[root] = store_way(node, lower);
+        Tables& tables = store.fragments[dish[root]].tables;
+        if (now_site) {
+            const bool opens = own.uniform() * (cut[0] + cut[1]) >= cut[0];
+            upper_house.grow(tables, opens ? 0 : tables.draw_table(own, upper_house.discount));
+            lower_house.seat(store.fragments[lower].tables, std::exp(log_lower), own);
+        } else {
+            upper_house.seat(tables, std::exp(log_whole), own);
+        }
+        state[node] = now_site ? kSite : kGoesOn;
+        dish[node] = now_site ? lower : -1;
+        if (now_site == was_site) return false;
+        store.release(old_upper);
+        store.release(lower);
+        return true;
+    }
+
+    // ---- single nodes that can have insertions ------------------------------------------------------------------------
+
     struct Description {
         int32_t number;
         double log_base;
@@ -1144,7 +1345,7 @@ private:
         return option;
     }
 
-    // Gibbs for one node; returns whether it changed.
+    // Gibbs for one node of any kind; returns whether it changed.
     bool resample_node(int32_t node, Scratch& scratch, double temperature, Stream& own) {
         const int32_t root = root_above(node);
         const uint8_t old_value = state[node];

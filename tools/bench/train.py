@@ -6,8 +6,8 @@ Usage:
 
 Prints, for generated treebanks of several sizes, node visits per second of the local and the blocked sampler (one
 and two threads), the cost of a blocked iteration relative to a local one, the acceptance rate and the memory; then
-precision and recall of the planted fragments after training, and of the planted auxiliary trees after training with
-insertion on trees with insertions.
+precision and recall of the planted fragments after training, by frequency, without insertions; and of initial and
+auxiliary trees after training with insertion.
 
 Options:
   --sizes=LIST         numbers of sentences, separated by commas [default: 2000,6000,20000]
@@ -16,6 +16,7 @@ Options:
   --recovery=N         sentences of the treebank in which planted fragments are looked for; 0: none [default: 2000]
   --iterations=N       of the training for that [default: 200]
   --type-moves=N       likewise [default: 2000]
+  --init=NAME          likewise: minimal, maximal or random [default: maximal]
   --seed=N             [default: 1]
   -q, --quiet          no progress
   -h, --help           this text
@@ -25,33 +26,43 @@ Options:
 import resource
 import sys
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
+
+from nltk.tree import Tree
 
 from tsgkit.cli import command, integer, parse_arguments
 from tsgkit.inference.tsg import TsgSettings, TsgTraining
 from tsgkit.models.fragments import FragmentTable
+from tsgkit.models.rules import number_rules
 from tsgkit.progress import progress
 from tsgkit.treebank import Binarization, FlatCorpus, UnknownWords, prepare
 from tsgkit.treebank.planted import (
-    KINDS_OF_AUXILIARY_TREES,
-    KINDS_OF_INITIAL_TREES,
+    canonical,
+    format_fragment,
     generate,
-    planted_fragments,
-    recovery,
+    generate_derivations,
+    n_rules,
+    planted_grammar,
+    read_fragment,
+    without_marks,
 )
 
+FREQUENCIES = (0, 3, 10, 30, 100, 2**62)
 KEPT = 3  # a fragment counts as found when it is used at least so often
-BINARIZATION = {
-    False: Binarization("right", 0),
-    True: Binarization("centre-head", 0),
-}  # by whether there are insertions
 
 
 def corpus_of(n_sentences: int, seed: int, insertions: bool = False) -> FlatCorpus:
     """A prepared treebank of generated sentences."""
     trees = generate(n_sentences, seed=seed, insertions=insertions)
-    return prepare(trees, binarization=BINARIZATION[insertions], unknown=UnknownWords(threshold=0))
+    return prepare(trees, binarization=binarization(insertions), unknown=UnknownWords(threshold=0))
+
+
+def binarization(insertions: bool) -> Binarization:
+    """That which is usual for models with insertion, or without."""
+    return Binarization("centre-head" if insertions else "right", 0)
 
 
 def visits_per_second(sweep: Callable[[int], Any], first: int, n_sweeps: int, n_nodes: int, wall: bool) -> float:
@@ -83,27 +94,99 @@ def measure(n_sentences: int, arguments: dict[str, Any]) -> dict[str, float]:
     return row
 
 
-def find_planted(arguments: dict[str, Any], insertions: bool) -> list[str]:
-    """Train on a generated treebank and compare fragments with those of its grammar."""
+def only_expansions(corpus: FlatCorpus) -> dict[str, list[Tree | str]]:
+    """For every label that has one rule in the treebank, what it becomes; open nodes are trees without children."""
+    trees = number_rules(corpus)
+    n_expansions = Counter(trees.rule_label.tolist())
+    result: dict[str, list[Tree | str]] = {}
+    columns = (trees.rule_label, trees.rule_left_label, trees.rule_right_label, trees.rule_word)
+    for label, left, right, word in zip(*(column.tolist() for column in columns), strict=True):
+        if n_expansions[label] == 1:
+            children: list[Tree | str] = [Tree(corpus.labels[child], []) for child in (left, right) if child >= 0]
+            result[corpus.labels[label]] = children or [corpus.words[word]]
+    return result
+
+
+def expanded(fragment: str, only: dict[str, list[Tree | str]]) -> str:
+    """A fragment that goes on at every open node where it can go on in one way only."""
+
+    def expand(node: Tree | str) -> Tree | str:
+        if not isinstance(node, Tree):
+            return node
+        children = list(node) or only.get(node.label(), [])
+        return Tree(node.label(), [expand(child) for child in children])
+
+    return format_fragment(expand(read_fragment(fragment)))
+
+
+def find_planted(arguments: dict[str, Any], insertions: bool) -> Iterator[str]:
+    """Train on a generated treebank and compare elementary trees with those of its grammar."""
     iterations, seed = integer(arguments, "--iterations", 1), integer(arguments, "--seed", 0)
-    corpus = corpus_of(integer(arguments, "--recovery", 0), seed, insertions)
-    settings = TsgSettings(type_moves=integer(arguments, "--type-moves", 0), insertion=insertions)
+    n_sentences = integer(arguments, "--recovery", 0)
+    corpus = corpus_of(n_sentences, seed, insertions)
+    settings = TsgSettings(
+        type_moves=integer(arguments, "--type-moves", 0), init=arguments["--init"], insertion=insertions
+    )
     training = TsgTraining(corpus, settings, iterations=iterations, seed=seed)
     training.start()
     for iteration in progress(range(1, iterations + 1), "training", "iterations", quiet=arguments["--quiet"]):
         training.iterate(iteration)
     table = FragmentTable.of_model(training.model())
-    kinds = {"initial": KINDS_OF_INITIAL_TREES, "auxiliary": KINDS_OF_AUXILIARY_TREES}
-    lines = []
-    for kind in ("initial", "auxiliary") if insertions else ("initial",):
-        found = [table.fragment(number).brackets for number in table.select(kind=kind, min_count=KEPT)]
-        result = recovery(found, planted_fragments(BINARIZATION[insertions].apply, kinds[kind]))
-        name = f"{kind} trees, of a treebank with insertions," if insertions else "fragments"
-        lines.append(
-            f"planted {name} after {iterations} iterations: {result.n_both} of {result.n_planted} found"
-            f" (recall {result.recall:.3f}) among {result.n_found} (precision {result.precision:.3f})"
-        )
-    return lines
+    derivations = generate_derivations(n_sentences, seed, insertions)
+    steps = Counter(without_marks(step) for derivation in derivations for step in derivation.steps)
+    only = only_expansions(corpus)
+    start = f"{iterations} iterations from the {settings.init} start"
+    grammar = planted_grammar(insertions)
+    for kind, trees in (("initial", grammar.initial), ("auxiliary", grammar.auxiliary)):
+        if not trees:
+            continue
+        # A flat rule of three children is two rules after binarisation, so it counts here as well.
+        planted: Counter[str] = Counter()
+        for tree in trees:
+            planted[format_fragment(binarization(insertions).apply(read_fragment(tree.brackets)))] += steps[
+                tree.brackets
+            ]
+        found: Counter[str] = Counter()
+        for fragment in map(table.fragment, table.select(kind=kind)):
+            found[fragment.brackets] += int(fragment.count)
+        name = f"{kind} trees, with insertion," if insertions else "fragments"
+        yield f"planted {name} after {start}; found: used at least {KEPT} times"
+        for title, same in (
+            ("to the letter", canonical),
+            ("up to nodes that expand in one way only", lambda fragment: expanded(fragment, only)),
+        ):
+            yield title
+            yield from recovery_lines(merged(found, same), merged(planted, same))
+
+
+def merged(counts: Counter[str], same: Callable[[str], str]) -> Counter[str]:
+    """Counts of fragments of at least two rules that are the same."""
+    result: Counter[str] = Counter()
+    for fragment, count in counts.items():
+        if n_rules(same(fragment)) > 1:
+            result[same(fragment)] += count
+    return result
+
+
+def recovery_lines(found: Counter[str], planted: Counter[str]) -> Iterator[str]:
+    """Recall by how often a planted fragment was used to make the treebank, precision by how often one is used now."""
+    kept = {fragment for fragment, count in found.items() if count >= KEPT}
+    yield f"{'uses':>10}  {'planted':>8}  {'of them found':>13}  {'found':>8}  {'of them planted':>15}"
+    for first, last in (*pairwise(FREQUENCIES), (0, None)):
+        name = "all" if last is None else f"{first}-{last - 1}" if last < FREQUENCIES[-1] else f"{first}-"
+
+        def is_in(count: int, first: int = first, last: int | None = last) -> bool:
+            return last is None or first <= count < last
+
+        wanted = [fragment for fragment, count in planted.items() if is_in(count)]
+        had = [fragment for fragment in kept if is_in(found[fragment])]
+        n_recalled, n_right = sum(fragment in kept for fragment in wanted), sum(fragment in planted for fragment in had)
+        recall, precision = share(n_recalled, len(wanted)), share(n_right, len(had))
+        yield f"{name:>10}  {len(wanted):>8}  {n_recalled:>5} {recall:>7}  {len(had):>8}  {n_right:>7} {precision:>7}"
+
+
+def share(part: int, whole: int) -> str:
+    return f"{part / whole:.3f}" if whole else "-"
 
 
 @command
