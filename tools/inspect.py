@@ -8,7 +8,8 @@ Without --sizes and --derivation, the fragments of the last sample, one a line: 
 training trees it covers (its customers), its tables, its number of rules, and the fragment in brackets with
 open frontier nodes, as in (S (NP ) (VP (VBD said) (SBAR ))). Of a cfg model, the rules with their weights.
 Labels are those of the binarised trees, rare words have become their classes. Of an insertion model, auxiliary
-trees are listed too, as in (NP (JJ pretty) NP*), with the side of the foot on which their words go.
+trees are listed too, as in (NP (JJ pretty) NP*), with the side of the foot on which their words go. Of an srtsg
+model, the labels with their numbers of subcategories; --subcategories shows what those of a label mean.
 
 Options:
   --sort=KEY            count (most frequent first), size (largest first) or root [default: count]
@@ -18,8 +19,11 @@ Options:
   --min-size=N          only fragments of at least so many rules
   --kind=KIND           all, initial or auxiliary trees [default: all]
   --lexicalised         only fragments with a word
-  --top=N               show so many, or all [default: 20]
+  --top=N               show so many, or all; 20 unless given
   --examples            with a training sentence, the words below the fragment in square brackets
+  --subcategories=LABEL  instead, of an srtsg model: what the subcategories of a label have in common, words, rules
+                        and parents, --top=N of each (5 unless given)
+  --hierarchy=LABEL     instead, of an srtsg model: how its subcategories were split
   --sizes               instead: how many fragments there are of each size, and how many places they cover
   --derivation=TREES    instead: the most probable derivation of each of these trees (a file, a folder, - or
                         another source, as annotated): a fragment a line, its count before it, indented by the
@@ -44,6 +48,7 @@ from tsgkit.errors import UsageError
 from tsgkit.files import open_output
 from tsgkit.models.fragments import FOOT_MARK, KINDS, SORTS, FragmentTable, Step, cut
 from tsgkit.models.model import Model
+from tsgkit.models.subcategories import SubcategoryTable
 from tsgkit.models.tsg import node_states
 from tsgkit.parsing.known_tree import KnownTreeParser, NoDerivationError
 from tsgkit.treebank import read_trees
@@ -151,6 +156,65 @@ def types_of(table: FragmentTable, numbers: list[int]) -> str:
     return f" ({len(numbers) - n_auxiliary} initial, {n_auxiliary} auxiliary)"
 
 
+# ---- subcategories ---------------------------------------------------------------------------------------
+
+
+def label_lines(table: SubcategoryTable, top: int | None, form: str) -> Iterator[str]:
+    """The labels and how many subcategories each has."""
+    rows = [(label, table.subcategories(label, 0)) for label in table.labels()[:top]]
+    values = [
+        {"label": label, "subcategories": len(each), "count": sum(one.count for one in each)} for label, each in rows
+    ]
+    if form == "json":
+        yield from json_lines(values)
+        return
+    yield f"{'count':>10}{'subcategories':>15}  label\n"
+    for value in values:
+        yield f"{value['count']:>10}{value['subcategories']:>15}  {value['label']}\n"
+
+
+def subcategory_lines(table: SubcategoryTable, label: str, n_examples: int, form: str) -> Iterator[str]:
+    """What the subcategories of a label mean."""
+    found = table.subcategories(label, n_examples)
+    if form == "json":
+        yield from json_lines(map(asdict, found))
+        return
+    for each in found:
+        yield f"{each.name}  {each.count}\n"
+        for title, examples in (("words", each.words), ("rules", each.rules), ("parents", each.parents)):
+            if examples:
+                yield f"{INDENT}{title:<8} " + ", ".join(f"{name} {count}" for name, count in examples) + "\n"
+
+
+def hierarchy_lines(table: SubcategoryTable, label: str, form: str) -> Iterator[str]:
+    """How the subcategories of a label were split."""
+    rows = table.hierarchy(label)
+    if form == "json":
+        yield from json_lines({"name": name, "depth": depth, "count": count} for depth, name, count in rows)
+        return
+    for depth, name, count in rows:
+        yield f"{count:>10}  {INDENT * depth}{name}\n"
+
+
+def inspect_subcategories(arguments: dict[str, Any], model: Model, form: str) -> Iterator[str]:
+    """Whatever was asked for about the subcategories of a model."""
+    table = SubcategoryTable.of_model(model)
+    if form == "discodop":
+        raise UsageError("disco-dop's format has no place for subcategories")
+    if arguments["--subcategories"] is not None:
+        return subcategory_lines(table, arguments["--subcategories"], top_of(arguments, 5) or 1 << 30, form)
+    if arguments["--hierarchy"] is not None:
+        return hierarchy_lines(table, arguments["--hierarchy"], form)
+    return label_lines(table, top_of(arguments, 20), form)
+
+
+def top_of(arguments: dict[str, Any], usual: int) -> int | None:
+    """How many to show; None for all."""
+    if arguments["--top"] is None:
+        return usual
+    return None if arguments["--top"] == "all" else integer(arguments, "--top", 1)
+
+
 # ---- sizes -----------------------------------------------------------------------------------------------
 
 
@@ -230,10 +294,14 @@ def main(argv: list[str]) -> int:
     """Show a model's fragments, their sizes, or derivations with them."""
     arguments = parse_arguments(__doc__, argv)
     form, quiet = choice(arguments, "--format", FORMATS), arguments["--quiet"]
-    top = None if arguments["--top"] == "all" else integer(arguments, "--top", 1)
+    top = top_of(arguments, 20)
     source = arguments["--derivation"]
     check_together(arguments, form)
     model = Model.load(arguments["MODEL"])
+    if model.kind == "srtsg" or arguments["--subcategories"] is not None or arguments["--hierarchy"] is not None:
+        with open_output() as file:
+            file.writelines(inspect_subcategories(arguments, model, form))
+        return 0
     table = FragmentTable.of_model(model)
     numbers = selected(arguments, table)
     remark = ""

@@ -38,11 +38,20 @@ cdef class Projection:
     cdef symbol_t[::1] coarse_symbol     # per fine symbol (rank): a coarse symbol (rank), or -1
 
 
+cdef struct LiveBlock:
+    # A block of rules with both child labels alive in a cell, the label of its parents, and the split points.
+    symbol_t block
+    symbol_t label
+    position_t low
+    position_t high
+
+
 cdef class Chart:
     cdef readonly GrammarIndex grammar
     cdef readonly position_t n_words
     cdef readonly bint is_viterbi        # best derivation instead of sum over derivations
     cdef readonly bint has_outside
+    cdef readonly weight_t smallest_share   # what has less than this share of the total has no outside value
     cdef readonly bint is_over_budget    # memory ran over the bound: the chart is not complete
     cdef readonly index_t max_bytes
     cdef readonly index_t n_fills        # how many sentences were here; tells that a chart has changed
@@ -77,12 +86,13 @@ cdef class Chart:
     cdef vector[symbol_t] cell_symbols   # symbols of each cell, by rank
     cdef vector[index_t] cell_begin
     cdef vector[index_t] cell_end
+    cdef vector[LiveBlock] live_blocks   # of each cell, with a mask: what the passes after the first go through
+    cdef vector[index_t] live_begin
+    cdef vector[index_t] live_end
 
     # Scratch of the cell at work; all zero between cells.
     cdef vector[weight_t] sums           # per symbol
     cdef vector[bits_t] touched          # flags of symbols with a sum
-    cdef index_t touched_low             # first and last word of `touched` in use
-    cdef index_t touched_high
     cdef vector[weight_t] cell_inside    # per symbol, during the outside pass
     cdef vector[weight_t] cycle_before
     cdef vector[weight_t] cycle_after
@@ -100,10 +110,12 @@ cdef class Chart:
     cdef weight_t outside_of(self, position_t start, position_t end, symbol_t symbol) noexcept nogil
     cdef weight_t lexical_of(self, position_t start, symbol_t symbol) noexcept nogil
     cdef index_t bytes_in_use(self) noexcept nogil
-    cdef void clear(self, position_t n_words) except *
+    cdef int clear(self, position_t n_words) except -1 nogil
+    cdef void scale_words(self, const weight_t* weight, double growth) noexcept nogil
     cdef void inside_pass(self) noexcept nogil
     cdef void fill_cell(self, position_t start, position_t end) noexcept nogil
     cdef void add(self, symbol_t symbol, weight_t value) noexcept nogil
+    cdef void touch(self, symbol_t symbol) noexcept nogil
     cdef void combine_all(self, position_t start, position_t end) noexcept nogil
     cdef void combine_allowed(self, position_t start, position_t end) noexcept nogil
     cdef void combine_block(
@@ -119,6 +131,7 @@ cdef class Chart:
     cdef void outside_pass(self) noexcept nogil
     cdef void outside_cell(self, position_t start, position_t end) noexcept nogil
     cdef void outside_cycle(self, symbol_t cycle, index_t cell) noexcept nogil
+    cdef bint drop_if_small(self, symbol_t symbol) noexcept nogil
     cdef void hand_down(self, symbol_t symbol) noexcept nogil
     cdef void distribute_all(self, position_t start, position_t end) noexcept nogil
     cdef void distribute_block(

@@ -15,6 +15,7 @@ everywhere and keeps the values of long spans within range.
 
 import numpy as np
 
+cimport cython
 from libc.math cimport INFINITY, exp, fabs, isfinite, log
 
 cdef weight_t SMALLEST = 1e-250   # root values outside of this range are computed again with other factors
@@ -27,6 +28,17 @@ cdef int MAX_SWEEPS = 100000
 DEFAULT_MAX_BYTES = 1 << 30
 
 
+cdef bits_t inner_positions(position_t start, position_t end, index_t word) noexcept nogil:
+    """The split points of a span, which are strictly inside it, as flags in one of the words of positions."""
+    cdef bits_t flags = ~<bits_t>0
+    if word == start >> 6:
+        flags &= flags << (start & 63) << 1
+    if word == end >> 6:
+        flags &= (<bits_t>1 << (end & 63)) - 1
+    return flags
+
+
+@cython.final
 cdef class Mask:
     """Which labels and symbols of a grammar may stand where, as a chart of that grammar left it."""
 
@@ -54,6 +66,7 @@ cdef class Mask:
         return number
 
 
+@cython.final
 cdef class Projection:
     """How a fine grammar maps to a coarse one.
 
@@ -87,6 +100,7 @@ cdef class Projection:
         self.coarse_symbol = coarse_symbol
 
 
+@cython.final
 cdef class Chart:
     """A chart for sentences under one grammar, one after the other; for one thread at a time.
 
@@ -139,6 +153,7 @@ cdef class Chart:
         """
         cdef position_t n_words = lexical_start.shape[0] - 1
         cdef double per_word = DEFAULT_GROWTH if growth is None else growth, change
+        cdef const weight_t* weights = NULL
         if not -LARGEST_GROWTH <= per_word <= LARGEST_GROWTH:
             raise ValueError(f"growth {growth}: must be between {-LARGEST_GROWTH} and {LARGEST_GROWTH}")
         self.check_lexical(lexical_start, lexical_symbol, lexical_weight)
@@ -148,14 +163,16 @@ cdef class Chart:
         self.mask, self.projection, self.is_masked = mask, projection, mask is not None
         self.is_viterbi, self.has_outside = viterbi, False
         self.lexical_start.assign(&lexical_start[0], &lexical_start[0] + n_words + 1)
+        self.lexical_weight.assign(lexical_weight.shape[0], 0.0)
         if lexical_symbol.shape[0]:
             self.lexical_symbol.assign(&lexical_symbol[0], &lexical_symbol[0] + lexical_symbol.shape[0])
+            weights = &lexical_weight[0]
         self.n_fills += 1
         cdef int _attempt
         for _attempt in range(MAX_TRIES):
-            self.clear(n_words)
-            self.scale_words(lexical_weight, per_word)
             with nogil:
+                self.clear(n_words)
+                self.scale_words(weights, per_word)
                 self.inside_pass()
             change = self.needed_change()
             if change == 0.0:
@@ -184,12 +201,11 @@ cdef class Chart:
             if not (weight[entry] > 0.0 and isfinite(weight[entry])):
                 raise ValueError(f"weight {weight[entry]} is not a positive number")
 
-    def scale_words(self, const weight_t[::1] weight, double growth):
+    cdef void scale_words(self, const weight_t* weight, double growth) noexcept nogil:
         """Multiply the weights of every word so that its largest becomes exp(growth)."""
         cdef position_t position
         cdef index_t entry
         cdef double largest, factor = exp(growth)
-        self.lexical_weight.assign(weight.shape[0], 0.0)
         self.scale_prefix.assign(self.n_words + 1, 0.0)
         for position in range(self.n_words):
             largest = 0.0
@@ -249,9 +265,10 @@ cdef class Chart:
         # Outside values, if they are wanted later, take as much again as inside values.
         cdef index_t n_values = 2 * self.stride * (self.n_left_slots + self.n_right_slots)
         return 8 * n_values + 4 * <index_t>(self.left_slot.size() + self.right_slot.size()) + 8 * <index_t>(
-            self.left_alive.size() + self.right_alive.size() + self.cell_begin.size() + self.cell_end.size())
+            self.left_alive.size() + self.right_alive.size() + 2 * self.cell_begin.size() + 2 * self.cell_end.size()
+        ) + sizeof(LiveBlock) * <index_t>self.live_blocks.size()
 
-    cdef void clear(self, position_t n_words) except *:
+    cdef int clear(self, position_t n_words) except -1 nogil:
         cdef index_t n_rows = n_words + 1
         cdef index_t n_flags = n_rows * self.grammar.n_labels
         self.n_words = n_words
@@ -274,7 +291,7 @@ cdef class Chart:
         self.label_stamp.assign(self.grammar.n_labels, -1)
         self.last_stamp = -1
         self.is_over_budget = (
-            8 * n_rows * self.grammar.n_symbols + 16 * n_flags * self.n_position_words + 16 * n_rows * n_rows
+            8 * n_rows * self.grammar.n_symbols + 16 * n_flags * self.n_position_words + 32 * n_rows * n_rows
             > self.max_bytes)
         if self.is_over_budget:
             self.left_slot.clear()
@@ -283,13 +300,20 @@ cdef class Chart:
             self.right_alive.clear()
             self.cell_begin.clear()
             self.cell_end.clear()
-            return
+            self.live_blocks.clear()
+            self.live_begin.clear()
+            self.live_end.clear()
+            return 0
         self.left_slot.assign(n_rows * self.grammar.n_symbols, -1)
         self.right_slot.assign(n_rows * self.grammar.n_symbols, -1)
         self.left_alive.assign(n_flags * self.n_position_words, 0)
         self.right_alive.assign(n_flags * self.n_position_words, 0)
         self.cell_begin.assign(n_rows * n_rows, 0)
         self.cell_end.assign(n_rows * n_rows, 0)
+        self.live_blocks.clear()
+        self.live_begin.assign(n_rows * n_rows, 0)
+        self.live_end.assign(n_rows * n_rows, 0)
+        return 0
 
     # ---- inside ------------------------------------------------------------------------------------------
 
@@ -309,8 +333,6 @@ cdef class Chart:
         cdef index_t cell = self.cell_of(start, end), entry
         cdef weight_t value
         self.cell_begin[cell] = self.cell_symbols.size()
-        self.touched_low = self.touched.size()
-        self.touched_high = -1
         if self.is_masked:
             self.collect_allowed_labels(cell)
         if end == start + 1:
@@ -326,16 +348,14 @@ cdef class Chart:
         self.cell_end[cell] = self.cell_symbols.size()
 
     cdef void add(self, symbol_t symbol, weight_t value) noexcept nogil:
-        cdef index_t word = symbol >> 6
         if not self.is_viterbi:
             self.sums[symbol] += value
         elif value > self.sums[symbol]:
             self.sums[symbol] = value
-        self.touched[word] |= <bits_t>1 << (symbol & 63)
-        if word < self.touched_low:
-            self.touched_low = word
-        if word > self.touched_high:
-            self.touched_high = word
+        self.touch(symbol)
+
+    cdef void touch(self, symbol_t symbol) noexcept nogil:
+        self.touched[symbol >> 6] |= <bits_t>1 << (symbol & 63)
 
     cdef void combine_all(self, position_t start, position_t end) noexcept nogil:
         """Every pair of symbols that stand left and right of a split point and are children of a rule."""
@@ -348,6 +368,7 @@ cdef class Chart:
         cdef index_t position, pair, rule, left_slot, right_slot
         cdef position_t left_low, left_high, low, high
         cdef weight_t value
+        cdef bint is_viterbi = self.is_viterbi
         for position in range(<index_t>self.row_symbols[start].size()):
             left = self.row_symbols[start][position]
             left_slot = left_slots[left]
@@ -362,7 +383,7 @@ cdef class Chart:
                 if low > high:
                     continue
                 right_values = &self.right_inside[right_slot * self.stride]
-                if self.is_viterbi:
+                if is_viterbi:
                     value = max_product(left_values + low, right_values + low, high - low + 1)
                 else:
                     value = dot_product(left_values + low, right_values + low, high - low + 1)
@@ -373,14 +394,32 @@ cdef class Chart:
     cdef void combine_allowed(self, position_t start, position_t end) noexcept nogil:
         """Only the treebank rules of labels that may stand here, with their children where those do."""
         cdef const GrammarTable* grammar = &self.grammar.table
-        cdef index_t position, block
-        cdef position_t low, high
-        cdef symbol_t label
+        cdef index_t n_words = self.n_position_words, word = start >> 6, cell = self.cell_of(start, end)
+        cdef index_t position, group, block
+        cdef const bits_t* left_alive = &self.left_alive[start * <index_t>grammar.n_labels * n_words]
+        cdef const bits_t* right_alive = &self.right_alive[end * <index_t>grammar.n_labels * n_words]
+        cdef bits_t inside = inner_positions(start, end, word), left, both
+        cdef bint is_narrow = end >> 6 == word   # all split points are in one word of flags
+        cdef LiveBlock live
+        self.live_begin[cell] = self.live_blocks.size()
         for position in range(<index_t>self.cell_labels.size()):
-            label = self.cell_labels[position]
-            for block in range(grammar.block_start[label], grammar.block_start[label + 1]):
-                if self.split_range(block, start, end, &low, &high):
-                    self.combine_block(block, start, end, low, high)
+            live.label = self.cell_labels[position]
+            for group in range(grammar.group_start[live.label], grammar.group_start[live.label + 1]):
+                left = left_alive[grammar.group_left_label[group] * n_words + word] & inside
+                if is_narrow and not left:
+                    continue
+                for block in range(grammar.group_block_start[group], grammar.group_block_start[group + 1]):
+                    if is_narrow:
+                        both = left & right_alive[grammar.block_right_label[block] * n_words + word]
+                        if not both:
+                            continue
+                        live.low, live.high = 64 * word + lowest_bit(both), 64 * word + highest_bit(both)
+                    elif not self.split_range(block, start, end, &live.low, &live.high):
+                        continue
+                    live.block = block
+                    self.live_blocks.push_back(live)
+                    self.combine_block(block, start, end, live.low, live.high)
+        self.live_end[cell] = self.live_blocks.size()
 
     cdef bint split_range(self, index_t block, position_t start, position_t end,
                           position_t* low, position_t* high) noexcept nogil:
@@ -393,12 +432,7 @@ cdef class Chart:
         cdef bits_t both
         low[0] = -1
         for word in range(start >> 6, (end >> 6) + 1):
-            both = left[word] & right[word]
-            if word == start >> 6:
-                # Splits are strictly inside the span.
-                both &= ~<bits_t>0 << (start & 63) << 1
-            if word == end >> 6:
-                both &= (<bits_t>1 << (end & 63)) - 1
+            both = left[word] & right[word] & inner_positions(start, end, word)
             if both:
                 if low[0] < 0:
                     low[0] = 64 * word + lowest_bit(both)
@@ -412,27 +446,43 @@ cdef class Chart:
         cdef const symbol_t* right_slots = &self.right_slot[<index_t>end * grammar.n_symbols]
         cdef const weight_t* left_values
         cdef const weight_t* right_values
+        cdef weight_t* sums = self.sums.data()
         cdef index_t run, pair, rule, left_slot, right_slot
+        cdef position_t left_low, left_high, first, last
         cdef weight_t value
+        cdef bint has_value = False, is_viterbi = self.is_viterbi
         for run in range(grammar.run_start[block], grammar.run_start[block + 1]):
             left_slot = left_slots[grammar.run_left[run]]
             if left_slot < 0:
                 continue
+            left_low, left_high = max(low, self.left_low[left_slot]), min(high, self.left_high[left_slot])
             left_values = &self.left_inside[left_slot * self.stride]
+            if left_low > left_high or (left_low == left_high and left_values[left_low] == 0.0):
+                continue
             for pair in range(grammar.run_pair_start[run], grammar.run_pair_start[run + 1]):
                 right_slot = right_slots[grammar.block_pair_right[pair]]
                 if right_slot < 0:
                     continue
+                first, last = max(left_low, self.right_low[right_slot]), min(left_high, self.right_high[right_slot])
+                if first > last:
+                    continue
                 right_values = &self.right_inside[right_slot * self.stride]
-                if low == high:
-                    value = left_values[low] * right_values[low]
-                elif self.is_viterbi:
-                    value = max_product(left_values + low, right_values + low, high - low + 1)
+                if is_viterbi:
+                    value = max_product(left_values + first, right_values + first, last - first + 1)
                 else:
-                    value = dot_product(left_values + low, right_values + low, high - low + 1)
+                    value = dot_product(left_values + first, right_values + first, last - first + 1)
                 if value > 0.0:
+                    has_value = True
                     for rule in range(grammar.block_rule_start[pair], grammar.block_rule_start[pair + 1]):
-                        self.add(grammar.block_rule_parent[rule], grammar.block_rule_weight[rule] * value)
+                        if not is_viterbi:
+                            sums[grammar.block_rule_parent[rule]] += grammar.block_rule_weight[rule] * value
+                        else:
+                            sums[grammar.block_rule_parent[rule]] = max(
+                                sums[grammar.block_rule_parent[rule]], grammar.block_rule_weight[rule] * value)
+        if has_value:
+            # A parent without a sum does no harm.
+            for rule in range(grammar.block_parent_start[block], grammar.block_parent_start[block + 1]):
+                self.touch(grammar.block_parent[rule])
 
     cdef void collect_allowed_labels(self, index_t cell) noexcept nogil:
         cdef index_t word, position
@@ -465,9 +515,8 @@ cdef class Chart:
         cdef index_t cell = self.cell_of(start, end), word
         cdef symbol_t symbol
         cdef weight_t value
-        # `touched_high` may grow while parents are touched.
-        word = self.touched_low
-        while word <= self.touched_high:
+        # The parents that are touched on the way have higher ranks.
+        for word in range(<index_t>self.touched.size()):
             while self.touched[word]:
                 symbol = 64 * word + lowest_bit(self.touched[word])
                 if self.grammar.table.cycle_of[symbol] >= 0:
@@ -478,7 +527,6 @@ cdef class Chart:
                 self.sums[symbol] = 0.0
                 if value > 0.0 and self.is_allowed(cell, symbol):
                     self.emit(start, end, symbol, value)
-            word += 1
 
     cdef void close_cycle(self, symbol_t cycle, position_t start, position_t end) noexcept nogil:
         cdef const GrammarTable* grammar = &self.grammar.table
@@ -549,7 +597,7 @@ cdef class Chart:
         cdef const GrammarTable* grammar = &self.grammar.table
         cdef index_t left = <index_t>start * grammar.n_symbols + symbol
         cdef index_t right = <index_t>end * grammar.n_symbols + symbol
-        cdef index_t n_words = self.n_position_words, label = grammar.label[symbol], edge
+        cdef index_t n_words = self.n_position_words, label = grammar.label[symbol], edge, slot
         if self.left_slot[left] < 0:
             self.left_slot[left] = self.n_left_slots
             self.n_left_slots += 1
@@ -564,28 +612,40 @@ cdef class Chart:
             self.right_low.push_back(start)
             self.right_high.push_back(start)
         # Spans come by length: the ends of a row only grow, the starts of a column only shrink.
-        self.left_high[self.left_slot[left]] = end
-        self.right_low[self.right_slot[right]] = start
-        self.left_inside[self.left_slot[left] * self.stride + end] = value
-        self.right_inside[self.right_slot[right] * self.stride + start] = value
+        slot = self.left_slot[left]
+        self.left_high[slot] = end
+        self.left_inside[slot * self.stride + end] = value
+        slot = self.right_slot[right]
+        self.right_low[slot] = start
+        self.right_inside[slot * self.stride + start] = value
         self.left_alive[(start * grammar.n_labels + label) * n_words + (end >> 6)] |= <bits_t>1 << (end & 63)
         self.right_alive[(end * grammar.n_labels + label) * n_words + (start >> 6)] |= <bits_t>1 << (start & 63)
         self.cell_symbols.push_back(symbol)
+        cdef symbol_t cycle = grammar.cycle_of[symbol]
         for edge in range(grammar.up_start[symbol], grammar.up_start[symbol + 1]):
-            if grammar.cycle_of[symbol] < 0 or grammar.cycle_of[grammar.up_parent[edge]] != grammar.cycle_of[symbol]:
+            if cycle < 0 or grammar.cycle_of[grammar.up_parent[edge]] != cycle:
                 self.add(grammar.up_parent[edge], grammar.up_weight[edge] * value)
 
     # ---- outside -----------------------------------------------------------------------------------------
 
-    def fill_outside(self):
-        """Compute the outside values; `fill` must have found a derivation."""
+    def fill_outside(self, weight_t smallest_share=0.0):
+        """Compute the outside values; `fill` must have found a derivation.
+
+        Parameters
+        ----------
+        smallest_share : float
+            A symbol over a span that has less than this share of the root's value gets the outside value 0 and
+            hands nothing down. Max-marginals of what has more stay exact; a posterior loses at most the
+            posteriors of those of its parents that were left out.
+        """
         if self.total <= 0.0 or self.is_over_budget:
             raise ValueError("the chart holds no derivation")
-        if self.has_outside:
+        if self.has_outside and self.smallest_share <= smallest_share:
             return
-        self.left_outside.assign(self.left_inside.size(), 0.0)
-        self.right_outside.assign(self.right_inside.size(), 0.0)
+        self.smallest_share = smallest_share
         with nogil:
+            self.left_outside.assign(self.left_inside.size(), 0.0)
+            self.right_outside.assign(self.right_inside.size(), 0.0)
             self.outside_pass()
         self.has_outside = True
 
@@ -597,10 +657,10 @@ cdef class Chart:
 
     cdef void outside_cell(self, position_t start, position_t end) noexcept nogil:
         cdef const GrammarTable* grammar = &self.grammar.table
-        cdef index_t cell = self.cell_of(start, end), position, block, left, right
+        cdef index_t cell = self.cell_of(start, end), position, left, right
         cdef symbol_t symbol
         cdef weight_t largest = 0.0, from_left, from_right
-        cdef position_t low, high
+        cdef const LiveBlock* live
         for position in range(self.cell_begin[cell], self.cell_end[cell]):
             symbol = self.cell_symbols[position]
             left = self.left_slot[<index_t>start * grammar.n_symbols + symbol] * self.stride + end
@@ -620,19 +680,20 @@ cdef class Chart:
                     self.outside_cycle(grammar.cycle_of[symbol], cell)
                     while position >= self.cell_begin[cell] and (
                             grammar.cycle_of[self.cell_symbols[position]] == grammar.cycle_of[symbol]):
-                        self.hand_down(self.cell_symbols[position])
+                        if not self.drop_if_small(self.cell_symbols[position]):
+                            self.hand_down(self.cell_symbols[position])
                         position -= 1
                 else:
-                    self.hand_down(symbol)
+                    if not self.drop_if_small(symbol):
+                        self.hand_down(symbol)
                     position -= 1
             if end - start > 1:
                 if self.is_masked:
                     self.collect_cell_labels(cell)
-                    for position in range(<index_t>self.cell_labels.size()):
-                        symbol = self.cell_labels[position]
-                        for block in range(grammar.block_start[symbol], grammar.block_start[symbol + 1]):
-                            if self.split_range(block, start, end, &low, &high):
-                                self.distribute_block(block, start, end, low, high)
+                    for position in range(self.live_begin[cell], self.live_end[cell]):
+                        live = &self.live_blocks[position]
+                        if self.label_stamp[live.label] == self.last_stamp:
+                            self.distribute_block(live.block, start, end, live.low, live.high)
                 else:
                     self.distribute_all(start, end)
         for position in range(self.cell_begin[cell], self.cell_end[cell]):
@@ -669,6 +730,12 @@ cdef class Chart:
             if self.cell_inside[first + row] > 0.0:
                 self.sums[first + row] = self.cycle_after[row]
 
+    cdef bint drop_if_small(self, symbol_t symbol) noexcept nogil:
+        """Forget the outside value of a symbol with too small a share; whether it has none."""
+        if self.sums[symbol] * self.cell_inside[symbol] < self.smallest_share * self.total:
+            self.sums[symbol] = 0.0
+        return self.sums[symbol] == 0.0
+
     cdef void hand_down(self, symbol_t symbol) noexcept nogil:
         """Give a symbol's outside value to its unary children in the same cell."""
         cdef const GrammarTable* grammar = &self.grammar.table
@@ -686,10 +753,11 @@ cdef class Chart:
         cdef const GrammarTable* grammar = &self.grammar.table
         cdef const symbol_t* left_slots = &self.left_slot[<index_t>start * grammar.n_symbols]
         cdef const symbol_t* right_slots = &self.right_slot[<index_t>end * grammar.n_symbols]
+        cdef const weight_t* sums = self.sums.data()
         cdef symbol_t left
         cdef index_t position, pair, rule, left_slot, right_slot
         cdef position_t left_low, left_high, low, high
-        cdef weight_t value, product
+        cdef weight_t value
         for position in range(<index_t>self.row_symbols[start].size()):
             left = self.row_symbols[start][position]
             left_slot = left_slots[left]
@@ -707,8 +775,10 @@ cdef class Chart:
                     continue
                 value = 0.0
                 for rule in range(grammar.pair_rule_start[pair], grammar.pair_rule_start[pair + 1]):
-                    product = grammar.rule_weight[rule] * self.sums[grammar.rule_parent[rule]]
-                    value = max(value, product) if self.is_viterbi else value + product
+                    if not self.is_viterbi:
+                        value += grammar.rule_weight[rule] * sums[grammar.rule_parent[rule]]
+                    else:
+                        value = max(value, grammar.rule_weight[rule] * sums[grammar.rule_parent[rule]])
                 if value > 0.0:
                     self.spread(left_slot, right_slot, value, low, high)
 
@@ -717,28 +787,48 @@ cdef class Chart:
         cdef const GrammarTable* grammar = &self.grammar.table
         cdef const symbol_t* left_slots = &self.left_slot[<index_t>start * grammar.n_symbols]
         cdef const symbol_t* right_slots = &self.right_slot[<index_t>end * grammar.n_symbols]
+        cdef const weight_t* sums = self.sums.data()
         cdef index_t run, pair, rule, left_slot, right_slot
-        cdef weight_t value, product
+        cdef position_t left_low, left_high, first, last
+        cdef weight_t value
         for run in range(grammar.run_start[block], grammar.run_start[block + 1]):
             left_slot = left_slots[grammar.run_left[run]]
             if left_slot < 0:
+                continue
+            left_low, left_high = max(low, self.left_low[left_slot]), min(high, self.left_high[left_slot])
+            if left_low > left_high or (
+                    left_low == left_high and self.left_inside[left_slot * self.stride + left_low] == 0.0):
                 continue
             for pair in range(grammar.run_pair_start[run], grammar.run_pair_start[run + 1]):
                 right_slot = right_slots[grammar.block_pair_right[pair]]
                 if right_slot < 0:
                     continue
+                first, last = max(left_low, self.right_low[right_slot]), min(left_high, self.right_high[right_slot])
+                if first > last:
+                    continue
                 value = 0.0
                 for rule in range(grammar.block_rule_start[pair], grammar.block_rule_start[pair + 1]):
-                    product = grammar.block_rule_weight[rule] * self.sums[grammar.block_rule_parent[rule]]
-                    value = max(value, product) if self.is_viterbi else value + product
+                    if not self.is_viterbi:
+                        value += grammar.block_rule_weight[rule] * sums[grammar.block_rule_parent[rule]]
+                    else:
+                        value = max(value, grammar.block_rule_weight[rule] * sums[grammar.block_rule_parent[rule]])
                 if value > 0.0:
-                    self.spread(left_slot, right_slot, value, low, high)
+                    self.spread(left_slot, right_slot, value, first, last)
 
     cdef void spread(self, index_t left_slot, index_t right_slot, weight_t value,
                      position_t low, position_t high) noexcept nogil:
         """Give a pair of children the outside value of their parents, at all split points."""
         cdef index_t left = left_slot * self.stride + low, right = right_slot * self.stride + low
         cdef index_t n_splits = high - low + 1
+        cdef weight_t best, smallest = self.smallest_share * self.total
+        if smallest > 0.0:
+            # Telling that all of them together have too small a share costs half of what giving it does.
+            if self.is_viterbi:
+                best = max_product(&self.left_inside[left], &self.right_inside[right], n_splits)
+            else:
+                best = dot_product(&self.left_inside[left], &self.right_inside[right], n_splits)
+            if value * best < smallest:
+                return
         if self.is_viterbi:
             max_scaled(&self.left_outside[left], &self.right_inside[right], value, n_splits)
             max_scaled(&self.right_outside[right], &self.left_inside[left], value, n_splits)
@@ -779,10 +869,10 @@ cdef class Chart:
         mask.grammar, mask.n_words = self.grammar, self.n_words
         mask.n_label_words = (self.grammar.n_labels + 63) // 64
         mask.n_symbol_words = (self.grammar.n_symbols + 63) // 64
-        mask.label_bits.assign(n_cells * mask.n_label_words, 0)
-        mask.symbol_bits.assign(n_cells * mask.n_symbol_words, 0)
-        shares.assign(self.grammar.n_labels, 0.0)
         with nogil:
+            mask.label_bits.assign(n_cells * mask.n_label_words, 0)
+            mask.symbol_bits.assign(n_cells * mask.n_symbol_words, 0)
+            shares.assign(self.grammar.n_labels, 0.0)
             for start in range(self.n_words):
                 for end in range(start + 1, self.n_words + 1):
                     cell = self.cell_of(start, end)

@@ -18,6 +18,7 @@ cdef struct Edge:
 cdef class Forest:
     cdef readonly position_t n_words
     cdef readonly symbol_t n_labels
+    cdef readonly bint is_over_budget    # there were too many rules: all were left out
     cdef vector[Edge] edges              # by length, start, and inside a cell unary rules last
 
     cdef void add(self, position_t start, position_t split, position_t end, symbol_t label, symbol_t left,

@@ -12,11 +12,12 @@ more than once, only the twelve most probable unary rules of a span are looked a
 
 import numpy as np
 
+cimport cython
 from libc.math cimport INFINITY, log
 from libcpp.algorithm cimport sort
 from libcpp.vector cimport vector
 
-from tsgkit._chart cimport Chart, add_products
+from tsgkit._chart cimport Chart, LiveBlock, add_products
 from tsgkit._grammar_index cimport GrammarTable
 from tsgkit._types cimport index_t, position_t, symbol_t, weight_t
 
@@ -27,6 +28,18 @@ cdef enum Kind:
     LEXICAL = 0
     UNARY = 1
     BINARY = 2
+
+
+cdef struct Item:
+    # A label over a span. `base` is the best tree without a unary rule on top, `best` with any.
+    double base
+    double best
+    index_t base_edge
+    vector[index_t] chain                # the unary edges at the top of the best tree, from the top down
+
+
+# An edge makes at most one item with its label, and vectors can be twice as long as what they hold.
+cdef index_t BYTES_PER_EDGE = 2 * (sizeof(Edge) + sizeof(Item) + sizeof(symbol_t))
 
 
 cdef bint comes_before(const Edge& one, const Edge& other) noexcept nogil:
@@ -58,6 +71,7 @@ cdef bint is_likelier(const Edge& one, const Edge& other) noexcept nogil:
     return one.posterior > other.posterior
 
 
+@cython.final
 cdef class Forest:
     """Treebank rules with their posteriors.
 
@@ -184,6 +198,12 @@ def forest_of(Chart chart, weight_t smallest=1e-12):
     chart : Chart
     smallest : float
         Rules with less posterior probability are left out.
+
+    Returns
+    -------
+    Forest
+        Without any rule, and with `is_over_budget` set, where the rules and the tables to choose a tree by would
+        take more memory than the chart left of its bound.
     """
     if not chart.has_outside or chart.is_viterbi:
         raise ValueError("posteriors need inside and outside values")
@@ -194,6 +214,7 @@ def forest_of(Chart chart, weight_t smallest=1e-12):
     return forest
 
 
+@cython.final
 cdef class Collector:
     """Sums over the refinements of every treebank rule."""
 
@@ -210,9 +231,14 @@ cdef class Collector:
 
     cdef void run(self) noexcept nogil:
         cdef position_t length, start
+        cdef index_t most = (self.chart.max_bytes - self.chart.bytes_in_use()) // BYTES_PER_EDGE
         for length in range(1, self.chart.n_words + 1):
             for start in range(self.chart.n_words - length + 1):
                 self.collect_cell(start, start + length)
+                if <index_t>self.forest.edges.size() > most:
+                    self.forest.is_over_budget = True
+                    self.forest.edges = vector[Edge]()
+                    return
 
     cdef void collect_cell(self, position_t start, position_t end) noexcept nogil:
         cdef const GrammarTable* grammar = &self.chart.grammar.table
@@ -220,11 +246,13 @@ cdef class Collector:
         cdef symbol_t symbol, child, label
         cdef position_t low, high
         cdef weight_t posterior, largest = 0.0
+        cdef const LiveBlock* live
         for position in range(self.chart.cell_begin[cell], self.chart.cell_end[cell]):
             symbol = self.chart.cell_symbols[position]
             self.outside[symbol] = self.chart.outside_of(start, end, symbol) / self.chart.total
-            largest = max(largest, self.outside[symbol] * self.chart.inside_of(start, end, symbol))
-            self.chart.sums[symbol] = self.outside[symbol]
+            if self.outside[symbol] > 0.0:
+                largest = max(largest, self.outside[symbol] * self.chart.inside_of(start, end, symbol))
+                self.chart.sums[symbol] = self.outside[symbol]
         if largest >= self.smallest:
             first_edge = self.forest.edges.size()
             if end == start + 1:
@@ -232,6 +260,12 @@ cdef class Collector:
                     symbol = self.chart.lexical_symbol[entry]
                     posterior = self.chart.lexical_weight[entry] * self.outside[symbol]
                     self.add_up(first_edge, start, end, grammar.label[symbol], -1, posterior)
+            elif self.chart.is_masked:
+                self.chart.collect_cell_labels(cell)
+                for position in range(self.chart.live_begin[cell], self.chart.live_end[cell]):
+                    live = &self.chart.live_blocks[position]
+                    if self.chart.label_stamp[live.label] == self.chart.last_stamp:
+                        self.collect_block(live.label, live.block, start, end, live.low, live.high)
             else:
                 self.chart.collect_cell_labels(cell)
                 for position in range(<index_t>self.chart.cell_labels.size()):
@@ -242,6 +276,8 @@ cdef class Collector:
             first_edge = self.forest.edges.size()
             for position in range(self.chart.cell_begin[cell], self.chart.cell_end[cell]):
                 symbol = self.chart.cell_symbols[position]
+                if self.outside[symbol] == 0.0:
+                    continue
                 for edge in range(grammar.down_start[symbol], grammar.down_start[symbol + 1]):
                     if not grammar.down_is_bridge[edge]:
                         child = grammar.down_child[edge]
@@ -269,25 +305,36 @@ cdef class Collector:
     cdef void collect_block(self, symbol_t label, index_t block, position_t start, position_t end,
                             position_t low, position_t high) noexcept nogil:
         cdef const GrammarTable* grammar = &self.chart.grammar.table
+        cdef const symbol_t* left_slots = &self.chart.left_slot[<index_t>start * grammar.n_symbols]
+        cdef const symbol_t* right_slots = &self.chart.right_slot[<index_t>end * grammar.n_symbols]
+        cdef const weight_t* outside = self.outside.data()
         cdef index_t stride = self.chart.stride, run, pair, rule, left_slot, right_slot
-        cdef position_t split
+        cdef position_t split, left_low, left_high, first, last
         cdef weight_t value
         for run in range(grammar.run_start[block], grammar.run_start[block + 1]):
-            left_slot = self.chart.left_slot[<index_t>start * grammar.n_symbols + grammar.run_left[run]]
+            left_slot = left_slots[grammar.run_left[run]]
             if left_slot < 0:
                 continue
+            left_low = max(low, self.chart.left_low[left_slot])
+            left_high = min(high, self.chart.left_high[left_slot])
+            if left_low > left_high or (
+                    left_low == left_high and self.chart.left_inside[left_slot * stride + left_low] == 0.0):
+                continue
             for pair in range(grammar.run_pair_start[run], grammar.run_pair_start[run + 1]):
-                right_slot = self.chart.right_slot[
-                    <index_t>end * grammar.n_symbols + grammar.block_pair_right[pair]]
+                right_slot = right_slots[grammar.block_pair_right[pair]]
                 if right_slot < 0:
+                    continue
+                first = max(left_low, self.chart.right_low[right_slot])
+                last = min(left_high, self.chart.right_high[right_slot])
+                if first > last:
                     continue
                 value = 0.0
                 for rule in range(grammar.block_rule_start[pair], grammar.block_rule_start[pair + 1]):
-                    value += grammar.block_rule_weight[rule] * self.outside[grammar.block_rule_parent[rule]]
+                    value += grammar.block_rule_weight[rule] * outside[grammar.block_rule_parent[rule]]
                 if value > 0.0:
                     add_products(
-                        &self.at_split[low], &self.chart.left_inside[left_slot * stride + low],
-                        &self.chart.right_inside[right_slot * stride + low], value, high - low + 1)
+                        &self.at_split[first], &self.chart.left_inside[left_slot * stride + first],
+                        &self.chart.right_inside[right_slot * stride + first], value, last - first + 1)
         for split in range(low, high + 1):
             if self.at_split[split] >= self.smallest:
                 self.forest.add(
@@ -296,21 +343,15 @@ cdef class Collector:
             self.at_split[split] = 0.0
 
 
-cdef struct Item:
-    # A label over a span. `base` is the best tree without a unary rule on top, `best` with any.
-    symbol_t label
-    double base
-    double best
-    index_t base_edge
-    vector[index_t] chain                # the unary edges at the top of the best tree, from the top down
-
-
+@cython.final
 cdef class Decoder:
     """Dynamic programming over the edges of a forest, cell by cell."""
 
     cdef Forest forest
     cdef bint product
     cdef vector[Item] items
+    cdef vector[symbol_t] item_label     # beside the items: looking for a label reads nothing else
+    cdef vector[index_t] item_of_label   # for the span at work, per label; of another span where it is smaller
     cdef vector[index_t] cell_begin      # the items of each span
     cdef vector[index_t] cell_end
     cdef vector[index_t] path
@@ -319,28 +360,29 @@ cdef class Decoder:
         self.forest, self.product = forest, product
         self.cell_begin.assign((forest.n_words + 1) * (forest.n_words + 1), 0)
         self.cell_end.assign((forest.n_words + 1) * (forest.n_words + 1), 0)
+        self.item_of_label.assign(forest.n_labels, -1)
 
     cdef index_t find(self, position_t start, position_t end, symbol_t label) noexcept nogil:
         """The item of a label over a span, or -1. A span has few labels, so they are looked through."""
         cdef index_t cell = <index_t>start * (self.forest.n_words + 1) + end, item
         for item in range(self.cell_begin[cell], self.cell_end[cell]):
-            if self.items[item].label == label:
+            if self.item_label[item] == label:
                 return item
         return -1
 
     cdef index_t find_or_make(self, position_t start, position_t end, symbol_t label) noexcept nogil:
         """The same, with a new item if need be; only for the span at work, whose items come last."""
         cdef index_t cell = <index_t>start * (self.forest.n_words + 1) + end
-        cdef index_t item = self.find(start, end, label)
         cdef Item fresh
-        if item >= 0:
-            return item
-        fresh.label, fresh.base, fresh.best, fresh.base_edge = label, -INFINITY, -INFINITY, -1
         if self.cell_begin[cell] == self.cell_end[cell]:
             self.cell_begin[cell] = self.items.size()
-        self.items.push_back(fresh)
-        self.cell_end[cell] = self.items.size()
-        return self.items.size() - 1
+        if self.item_of_label[label] < self.cell_begin[cell]:
+            fresh.base, fresh.best, fresh.base_edge = -INFINITY, -INFINITY, -1
+            self.item_of_label[label] = self.items.size()
+            self.items.push_back(fresh)
+            self.item_label.push_back(label)
+            self.cell_end[cell] = self.items.size()
+        return self.item_of_label[label]
 
     cdef double score(self, const Edge& edge) noexcept nogil:
         return log(edge.posterior) if self.product else edge.posterior
@@ -365,13 +407,17 @@ cdef class Decoder:
 
     cdef void try_base(self, index_t position) noexcept nogil:
         cdef Edge edge = self.forest.edges[position]
-        cdef double value = self.score(edge)
+        cdef double value = 0.0
         cdef index_t left, right, item
         if edge.left >= 0:
-            left, right = self.find(edge.start, edge.split, edge.left), self.find(edge.split, edge.end, edge.right)
-            if left < 0 or right < 0:
+            left = self.find(edge.start, edge.split, edge.left)
+            if left < 0:
                 return
-            value += self.items[left].best + self.items[right].best
+            right = self.find(edge.split, edge.end, edge.right)
+            if right < 0:
+                return
+            value = self.items[left].best + self.items[right].best
+        value += self.score(edge)
         item = self.find_or_make(edge.start, edge.end, edge.label)
         if value > self.items[item].base:
             self.items[item].base = self.items[item].best = value
@@ -430,7 +476,7 @@ cdef class Decoder:
     cdef bint repeats(self, index_t item, symbol_t label) noexcept nogil:
         """Whether the best tree of an item begins with a chain that contains a label."""
         cdef index_t number
-        if self.items[item].label == label:
+        if self.item_label[item] == label:
             return True
         for number in range(<index_t>self.items[item].chain.size()):
             if self.forest.edges[self.items[item].chain[number]].left == label:
@@ -447,7 +493,7 @@ cdef class Decoder:
         for number in range(<index_t>edges.size()):
             position = edges[number]
             edge = self.forest.edges[position]
-            if edge.label != self.items[item].label or self.is_on_path(top, edge.left):
+            if edge.label != self.item_label[item] or self.is_on_path(top, edge.left):
                 continue
             below = self.find(edge.start, edge.end, edge.left)
             if below >= 0:
@@ -457,7 +503,7 @@ cdef class Decoder:
 
     cdef bint is_on_path(self, index_t top, symbol_t label) noexcept nogil:
         cdef index_t number
-        if self.items[top].label == label:
+        if self.item_label[top] == label:
             return True
         for number in range(<index_t>self.path.size()):
             if self.forest.edges[self.path[number]].left == label:

@@ -18,11 +18,16 @@ cdef struct GrammarTable:
     const symbol_t* rule_parent           # per rule
     const weight_t* rule_weight
 
-    # The same rules by treebank rule: label -> blocks (label, left label, right label) -> runs with the
-    # same left symbol -> pairs -> rules.
+    # The same rules by treebank rule: label -> groups with the same left label -> blocks (label, left label,
+    # right label) -> runs with the same left symbol -> pairs -> rules.
+    const index_t* group_start            # per label, and one more
+    const symbol_t* group_left_label      # per group
+    const index_t* group_block_start      # per group, and one more
     const index_t* block_start            # per label, and one more
     const symbol_t* block_left_label      # per block
     const symbol_t* block_right_label
+    const index_t* block_parent_start     # per block, and one more
+    const symbol_t* block_parent          # the different parents of each block's rules
     const index_t* run_start              # per block, and one more
     const symbol_t* run_left              # per run
     const index_t* run_pair_start         # per run, and one more

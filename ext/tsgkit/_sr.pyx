@@ -11,7 +11,7 @@ from libcpp cimport bool as cpp_bool
 from libcpp.pair cimport pair
 from libcpp.vector cimport vector
 
-from tsgkit._types cimport index_t, symbol_t, weight_t
+from tsgkit._types cimport index_t, symbol_t
 
 cdef extern from "restaurant.hpp" namespace "tsgkit" nogil:
     cdef cppclass Tables:
@@ -164,6 +164,8 @@ cdef class SrSampler:
         if lexical_share.shape != (trees.n_labels,) or not ((lexical_share >= 0) & (lexical_share <= 1)).all() or (
                 lexical_share[trees.rule_label[rule_class >= 0]] <= 0).any():
             raise ValueError("a label's share of words is not one")
+        if n_classes and (lexical_share[trees.rule_label[rule_class < 0]] >= 1).any():
+            raise ValueError("a label's rules have no share")
         if not ((class_word_base > 0) & (class_word_base <= 1)).all():
             raise ValueError("a class has no base probability")
         if levels not in (1, 2, 3):
@@ -238,18 +240,18 @@ cdef class SrSampler:
         values = np.tile([[0.5], [1.0]], (1, self.n_pairs))
         for number in range(<index_t>self.sampler.group_label.size()):
             label = self.sampler.group_label[number]
-            values[:, label] = self.pair(self.sampler.rule_houses[2 * number])
-            values[:, 2 * n_labels + label] = self.pair(self.sampler.class_houses[2 * number])
+            values[:, label] = self.pair_of(self.sampler.rule_houses[2 * number])
+            values[:, 2 * n_labels + label] = self.pair_of(self.sampler.class_houses[2 * number])
         for label in range(n_labels):
-            values[:, n_labels + label] = self.pair(self.sampler.base_houses[label])
+            values[:, n_labels + label] = self.pair_of(self.sampler.base_houses[label])
         for number in range(<index_t>self.sampler.word_houses.size()):
             label = self.sampler.word_house_label[number]
-            values[:, 3 * n_labels + label] = self.pair(self.sampler.word_houses[number])
+            values[:, 3 * n_labels + label] = self.pair_of(self.sampler.word_houses[number])
         if n_labels:
-            values[:, 4 * n_labels] = self.pair(self.sampler.label_class_houses[0])
+            values[:, 4 * n_labels] = self.pair_of(self.sampler.label_class_houses[0])
         return values
 
-    cdef tuple pair(self, House house):
+    cdef tuple pair_of(self, House house):
         return house.discount, house.strength
 
     def set_parameters(self, values):
@@ -324,6 +326,9 @@ cdef class SrSampler:
 
     def groups(self):
         return np.array([value for value in self.sampler.group], dtype=np.int32)
+
+    def group_labels(self):
+        return np.array([value for value in self.sampler.group_label], dtype=np.int32)
 
     def n_options(self):
         """How many options each group has."""
@@ -420,6 +425,13 @@ cdef class SrSampler:
         for number in range(<index_t>self.sampler.blocks.size()):
             block = &self.sampler.blocks[number]
             for index in range(2 << block.n_children):
+                if (
+                    index >> block.n_children >= self.sampler.n_options[block.group]
+                    or block.n_children == 1 and index & 1 >= self.sampler.n_options[block.left_group]
+                    or block.n_children == 2 and index >> 1 & 1 >= self.sampler.n_options[block.left_group]
+                    or block.n_children == 2 and index & 1 >= self.sampler.n_options[block.right_group]
+                ):
+                    continue
                 view[block.first + index] = self.sampler.probability(block[0], index)
         return values
 
@@ -458,7 +470,8 @@ cdef class SrSampler:
         checked = {}
         for kind in KINDS:
             rows = np.asarray(seating[kind], dtype=np.int64).reshape(-1, 3)
-            if len(rows) and ((rows < [0, 1, 1]).any() or (rows[:, 0] >= self.n_cells(kind)).any()):
+            if len(rows) and ((rows < [0, 1, 1]).any() or (rows[:, 0] >= self.n_cells(kind)).any() or (
+                    rows[:, 1:] > <index_t>self.sampler.label.size()).any()):
                 raise ValueError("a table is not there")
             checked[kind] = rows
         wanted = self.wanted_customers(checked)

@@ -60,22 +60,23 @@ cdef class TreeScorer:
         cdef double log_scale = 0.0
         self.check(rows, lexical_start, lexical_symbol, lexical_weight)
         self.values.resize(n_nodes)
-        for node in range(n_nodes - 1, -1, -1):
-            self.values[node].clear()
-            if rows[node, 3] == LEXICAL:
-                self.start_word(
-                    node, rows[node, 0], rows[node, 1], lexical_start, lexical_symbol, lexical_weight)
-            elif rows[node, 3] == UNARY:
-                child = waiting.back()
-                waiting.pop_back()
-                self.apply_unary(node, rows[node, 0], child)
-            else:
-                child = waiting.back()
-                waiting.pop_back()
-                self.apply_binary(node, rows[node, 0], child, waiting.back())
-                waiting.pop_back()
-            log_scale += self.close_bridges(node)
-            waiting.push_back(node)
+        with nogil:
+            for node in range(n_nodes - 1, -1, -1):
+                self.values[node].clear()
+                if rows[node, 3] == LEXICAL:
+                    self.start_word(
+                        node, rows[node, 0], rows[node, 1], lexical_start, lexical_symbol, lexical_weight)
+                elif rows[node, 3] == UNARY:
+                    child = waiting.back()
+                    waiting.pop_back()
+                    self.apply_unary(node, rows[node, 0], child)
+                else:
+                    child = waiting.back()
+                    waiting.pop_back()
+                    self.apply_binary(node, rows[node, 0], child, waiting.back())
+                    waiting.pop_back()
+                log_scale += self.close_bridges(node)
+                waiting.push_back(node)
         cdef Entry entry
         for entry in self.values[0]:
             if entry.symbol == self.grammar.table.root and entry.value > 0.0:

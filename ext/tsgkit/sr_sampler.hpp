@@ -12,7 +12,8 @@
 //
 // and for words, where classes are in use,
 //
-//     H_{x_k}  over  x_k -> w            base  J_{x_k}(class of w) W_{x,class}(w)
+//     H_{x_k}  over  x_k -> w            base  J_{x_k}(class of w) W_{x,class}(w)    (a fixed share of the base of H_{x_k};
+//                                              the rest of it is for rules without a word)
 //     J_{x_k}  over  classes             base  J_x          J_x over classes, uniform base
 //     W_{x,c}  over  words of class c    base  a fixed probability per class
 //
@@ -59,7 +60,7 @@ public:
     // The trees: per node its label, rule, children (-1: none) and group; parents before children.
     std::vector<int32_t> label, rule, left, right, parent, group;
     std::vector<int64_t> tree_start;
-    // Per rule: its probability in the last base; the class of its word (-1: no word, or no classes).
+    // Per rule: its probability in the last base, words with classes left out; the class of its word (-1: no word, or no classes).
     std::vector<double> rule_base;
     std::vector<int32_t> rule_class;
     // Per label: the share of words among its rules, where classes are in use.
@@ -155,6 +156,8 @@ public:
         label_class_houses.assign(n_labels, House());
         word_houses.assign(word_house_label.size(), House());
         uniform_class_ = n_classes ? 1.0 / n_classes : 0.0;
+        rule_share_.assign(n_labels, 1.0);
+        for (int32_t symbol = 0; n_classes && symbol < n_labels; ++symbol) rule_share_[symbol] -= lexical_share[symbol];
         nodes_of_block_.assign(blocks.size(), {});
         for (size_t node = 0; node < label.size(); ++node) {
             nodes_of_block_[block_of[node]].push_back(static_cast<int32_t>(node));
@@ -308,25 +311,25 @@ public:
         sums.klass.resize(class_houses.size());
         sums.label_class.resize(label_class_houses.size());
         sums.word.resize(word_houses.size());
-        std::vector<uint8_t> base_done(base_cells.size(), 0), class_done(class_cells.size(), 0);
-        std::vector<uint8_t> label_class_done(label_class_cells.size(), 0), word_done(word_cells.size(), 0);
+        std::vector<bool> base_done(base_cells.size(), 0), class_done(class_cells.size(), 0);
+        std::vector<bool> label_class_done(label_class_cells.size(), 0), word_done(word_cells.size(), 0);
         for (const SrBlock& block : blocks) {
             for (int index = 0; index < 2 << block.n_children; ++index) {
                 add_sizes(rule_cells[block.first + index], sums.rule[2 * block.group + (index >> block.n_children)]);
             }
             if (block.word_class < 0) {
                 for (int index = 0; index < 1 << block.n_children; ++index) {
-                    if (base_done[block.base_first + index]++) break;
+                    if (seen(base_done, block.base_first + index)) break;
                     add_sizes(base_cells[block.base_first + index], sums.base[block.label]);
                 }
                 continue;
             }
-            if (!word_done[block.base_first]++) add_sizes(word_cells[block.base_first], sums.word[block.word_house]);
-            if (!label_class_done[block.label_class]++) {
+            if (!seen(word_done, block.base_first)) add_sizes(word_cells[block.base_first], sums.word[block.word_house]);
+            if (!seen(label_class_done, block.label_class)) {
                 add_sizes(label_class_cells[block.label_class], sums.label_class[block.label]);
             }
             for (int own = 0; own < 2; ++own) {
-                if (class_done[block.class_first + own]++) break;
+                if (seen(class_done, block.class_first + own)) break;
                 add_sizes(class_cells[block.class_first + own], sums.klass[2 * block.group + own]);
             }
         }
@@ -343,26 +346,27 @@ public:
             result += log_seating(label_class_houses[house], sums.label_class[house]);
         }
         for (size_t house = 0; house < word_houses.size(); ++house) result += log_seating(word_houses[house], sums.word[house]);
-        std::vector<uint8_t> base_done(base_cells.size(), 0), word_done(word_cells.size(), 0);
-        std::vector<uint8_t> label_class_done(label_class_cells.size(), 0);
+        std::vector<bool> base_done(base_cells.size(), 0), word_done(word_cells.size(), 0);
+        std::vector<bool> label_class_done(label_class_cells.size(), 0);
         for (const SrBlock& block : blocks) {
             int64_t n_tables = 0;
             if (block.word_class >= 0) {
                 for (int own = 0; own < 2; ++own) n_tables += rule_cells[block.first + own].n_tables;
                 result += n_tables * std::log(lexical_share[block.label]);
-                if (!word_done[block.base_first]++) {
+                if (!seen(word_done, block.base_first)) {
                     result += word_cells[block.base_first].n_tables * std::log(class_word_base[block.word_class]);
                 }
-                if (!label_class_done[block.label_class]++) {
+                if (!seen(label_class_done, block.label_class)) {
                     result += label_class_cells[block.label_class].n_tables * std::log(uniform_class_);
                 }
                 continue;
             }
-            if (levels < 3) {
-                for (int index = 0; index < 2 << block.n_children; ++index) n_tables += rule_cells[block.first + index].n_tables;
-            } else {
+            for (int index = 0; index < 2 << block.n_children; ++index) n_tables += rule_cells[block.first + index].n_tables;
+            if (n_tables) result += n_tables * std::log(rule_share_[block.label]);
+            if (levels >= 3) {
+                n_tables = 0;
                 for (int index = 0; index < 1 << block.n_children; ++index) {
-                    if (!base_done[block.base_first + index]++) n_tables += base_cells[block.base_first + index].n_tables;
+                    if (!seen(base_done, block.base_first + index)) n_tables += base_cells[block.base_first + index].n_tables;
                 }
             }
             if (n_tables) result += n_tables * std::log(rule_base[block.rule]);
@@ -399,10 +403,11 @@ public:
 
     double base_probability(const SrBlock& block, int index) const {
         if (block.word_class < 0) {
-            if (levels < 3) return rule_base[block.rule];
+            const double share = rule_share_[block.label];
+            if (levels < 3) return share * rule_base[block.rule];
             const House& house = base_houses[block.label];
             const Tables& cell = base_cells[block.base_first + (index & ((1 << block.n_children) - 1))];
-            return (house.old_weight(cell) + house.new_weight() * rule_base[block.rule]) / house.denominator();
+            return share * (house.old_weight(cell) + house.new_weight() * rule_base[block.rule]) / house.denominator();
         }
         const House& words = word_houses[block.word_house];
         const double word = (words.old_weight(word_cells[block.base_first])
@@ -430,6 +435,7 @@ private:
     };
 
     double uniform_class_ = 0.0;
+    std::vector<double> rule_share_;   // per label: the share of rules without a word, where these have classes
     std::vector<std::vector<int32_t>> nodes_of_block_;
     std::vector<double> inside_, weights_;
     double log_inside_ = 0.0;
@@ -438,9 +444,16 @@ private:
     // A change of many bits at once: the nodes, their old bits, and the nodes whose rules it touches.
     std::vector<std::pair<int32_t, uint8_t>> planned_;
     std::vector<int32_t> touched_;
-    std::vector<int32_t> planned_epoch_, touched_epoch_;
+    std::vector<uint32_t> planned_epoch_, touched_epoch_;
     std::vector<uint8_t> planned_bit_;
-    int32_t epoch_ = 0;
+    uint32_t epoch_ = 0;
+
+    // Whether a flag was set before; it is now.
+    static bool seen(std::vector<bool>& flags, int64_t place) {
+        const bool result = flags[place];
+        flags[place] = true;
+        return result;
+    }
 
     static void add_sizes(const Tables& cell, std::vector<int64_t>& counts) {
         for (const auto& entry : cell.by_size) {
@@ -742,9 +755,11 @@ private:
             if (!fits) return false;
         }
         const double log_ratio = make_change(own);
-        // Other nodes may have become the same rule by the way: the way back would then take them along.
-        const bool is_same = onto_used || static_cast<size_t>(rule_cells[block.first + goal].n_customers) == n_occurrences;
-        if (is_same && (log_ratio >= 0.0 || own.uniform() < std::exp(log_ratio / temperature))) return true;
+        // Other nodes may have become the new rule by the way, and the way back would take them along; or the old one, and
+        // the way back would lead to a rule that is in use.
+        const bool has_way_back = static_cast<size_t>(rule_cells[block.first + goal].n_customers) == n_occurrences
+            && rule_cells[block.first + index].n_customers == 0;
+        if ((onto_used || has_way_back) && (log_ratio >= 0.0 || own.uniform() < std::exp(log_ratio / temperature))) return true;
         undo_change();
         return false;
     }

@@ -23,7 +23,7 @@
 namespace tsgkit {
 
 // sum over k of left[k] * right[k]
-TSGKIT_CLONES TSGKIT_UNUSED static double dot_product(const double* left, const double* right, int64_t n) {
+TSGKIT_CLONES TSGKIT_UNUSED static double long_dot_product(const double* left, const double* right, int64_t n) {
     double lane[4] = {0.0, 0.0, 0.0, 0.0};
     int64_t k = 0;
     for (; k + 4 <= n; k += 4) {
@@ -35,7 +35,7 @@ TSGKIT_CLONES TSGKIT_UNUSED static double dot_product(const double* left, const 
 }
 
 // max over k of left[k] * right[k]
-TSGKIT_CLONES TSGKIT_UNUSED static double max_product(const double* left, const double* right, int64_t n) {
+TSGKIT_CLONES TSGKIT_UNUSED static double long_max_product(const double* left, const double* right, int64_t n) {
     double lane[4] = {0.0, 0.0, 0.0, 0.0};
     int64_t k = 0;
     for (; k + 4 <= n; k += 4) {
@@ -54,13 +54,13 @@ TSGKIT_CLONES TSGKIT_UNUSED static double max_product(const double* left, const 
 }
 
 // target[k] += factor * source[k]
-TSGKIT_CLONES TSGKIT_UNUSED static void add_scaled(double* __restrict target, const double* __restrict source, double factor,
+TSGKIT_CLONES TSGKIT_UNUSED static void long_add_scaled(double* __restrict target, const double* __restrict source, double factor,
                                      int64_t n) {
     for (int64_t k = 0; k < n; ++k) target[k] += factor * source[k];
 }
 
 // target[k] = max(target[k], factor * source[k])
-TSGKIT_CLONES TSGKIT_UNUSED static void max_scaled(double* __restrict target, const double* __restrict source, double factor,
+TSGKIT_CLONES TSGKIT_UNUSED static void long_max_scaled(double* __restrict target, const double* __restrict source, double factor,
                                      int64_t n) {
     for (int64_t k = 0; k < n; ++k) {
         const double product = factor * source[k];
@@ -69,8 +69,53 @@ TSGKIT_CLONES TSGKIT_UNUSED static void max_scaled(double* __restrict target, co
 }
 
 // target[k] += factor * left[k] * right[k]
-TSGKIT_CLONES TSGKIT_UNUSED static void add_products(double* __restrict target, const double* __restrict left,
+TSGKIT_CLONES TSGKIT_UNUSED static void long_add_products(double* __restrict target, const double* __restrict left,
                                        const double* __restrict right, double factor, int64_t n) {
+    for (int64_t k = 0; k < n; ++k) target[k] += factor * left[k] * right[k];
+}
+
+// The same for every length. Most vectors are shorter than a call of the above is worth; the order of the
+// operations, and so the result, is theirs.
+constexpr int64_t SHORT = 8;
+
+inline double dot_product(const double* left, const double* right, int64_t n) {
+    if (n >= SHORT) return long_dot_product(left, right, n);
+    double sum = 0.0;
+    int64_t k = 0;
+    if (n >= 4) {
+        sum = (left[0] * right[0] + left[1] * right[1]) + (left[2] * right[2] + left[3] * right[3]);
+        k = 4;
+    }
+    for (; k < n; ++k) sum += left[k] * right[k];
+    return sum;
+}
+
+inline double max_product(const double* left, const double* right, int64_t n) {
+    if (n >= SHORT) return long_max_product(left, right, n);
+    double best = 0.0;
+    for (int64_t k = 0; k < n; ++k) {
+        const double product = left[k] * right[k];
+        best = product > best ? product : best;
+    }
+    return best;
+}
+
+inline void add_scaled(double* __restrict target, const double* __restrict source, double factor, int64_t n) {
+    if (n >= SHORT) return long_add_scaled(target, source, factor, n);
+    for (int64_t k = 0; k < n; ++k) target[k] += factor * source[k];
+}
+
+inline void max_scaled(double* __restrict target, const double* __restrict source, double factor, int64_t n) {
+    if (n >= SHORT) return long_max_scaled(target, source, factor, n);
+    for (int64_t k = 0; k < n; ++k) {
+        const double product = factor * source[k];
+        target[k] = product > target[k] ? product : target[k];
+    }
+}
+
+inline void add_products(double* __restrict target, const double* __restrict left, const double* __restrict right,
+                         double factor, int64_t n) {
+    if (n >= SHORT) return long_add_products(target, left, right, factor, n);
     for (int64_t k = 0; k < n; ++k) target[k] += factor * left[k] * right[k];
 }
 

@@ -101,6 +101,31 @@ def test_values_are_sums_over_derivations(data):
             assert_same(both, {item: combine(ways) for item, ways in through.items()})
 
 
+@many
+@given(data=st.data(), smallest=st.sampled_from([1e-3, 0.1, 0.6]))
+def test_small_shares_get_no_outside_value(data, smallest):
+    grammar = data.draw(grammars())
+    sentence = data.draw(sentences(grammar))
+    for viterbi in (False, True):
+        chart, exact = (filled(grammar, sentence, viterbi=viterbi) for _ in range(2))
+        assume(chart.log_total > -inf)
+        exact.fill_outside()
+        chart.fill_outside(smallest)
+        inside, kept, all_values = items_of(chart), items_of(chart, outside=True), items_of(exact, outside=True)
+        for item, value in kept.items():
+            assert value <= all_values[item] + 1e-9
+            assert value + inside[item] - chart.log_total >= log(smallest) - 1e-9
+        if viterbi:
+            large = {
+                item: value
+                for item, value in all_values.items()
+                if value + inside[item] - chart.log_total > log(smallest) + 1e-9
+            }
+            assert {item: kept[item] for item in large} == pytest.approx(large)
+        chart.fill_outside()
+        assert items_of(chart, outside=True) == all_values
+
+
 @some
 @given(data=st.data())
 def test_weights_of_any_size(data):

@@ -195,6 +195,24 @@ def test_small_posteriors_are_left_out():
     }
 
 
+def test_a_forest_stays_within_the_bound_of_its_chart():
+    grammar = WeightedGrammar(
+        ["S"], ["a"], [0], 0, binary=[(0, 0, 0)], binary_weight=[0.3], lexical=[(0, 0)], lexical_weight=[0.7]
+    )
+    index = GrammarIndex(grammar)
+    entries = lexical_entries(grammar, index, [0] * 30)
+    needed = Chart(index)
+    needed.fill(*entries)
+    for spare, fits in ((10_000, False), (10_000_000, True)):
+        chart = Chart(index, needed.n_bytes + spare)
+        chart.fill(*entries)
+        chart.fill_outside()
+        forest = forest_of(chart)
+        assert forest.is_over_budget == (not fits)
+        assert bool(len(forest.rules)) == fits
+        assert (forest.best_tree(True, 0)[0] is not None) == fits
+
+
 def test_no_tree():
     forest = Forest(2, 2, [(0, -1, 1, 0, -1, -1), (1, -1, 2, 0, -1, -1)], [1.0, 1.0])
     for is_product in (False, True):

@@ -20,6 +20,7 @@ from tsgkit.models.srtsg import (
     make_sampler,
     raw_probabilities,
 )
+from tsgkit.models.subcategories import read_splits
 from tsgkit.treebank import FlatCorpus
 from tsgkit.treebank.prepare import preparation_of
 
@@ -229,16 +230,8 @@ class SrTraining:
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Go back to a state."""
         try:
-            subcategories = Subcategories.whole(self.trees.n_labels)
-            self.splits = []
-            while f"options_{len(self.splits)}" in state:
-                split = subcategories.split(self.root)
-                options = np.asarray(state[f"options_{len(self.splits)}"], dtype=np.uint8)
-                if options.shape != split.n_options.shape or (options < 1).any() or (options > split.n_options).any():
-                    raise ValueError("a split has other subcategories")
-                subcategories = Subcategories(split.group_label, options, split.n_labels)
-                self.splits.append(subcategories)
-            if not 1 <= len(self.splits) <= self.settings.splits:
+            self.splits = read_splits(state, self.corpus)
+            if len(self.splits) > self.settings.splits:
                 raise ValueError("the number of splits is another")
             self.groups = np.asarray(state["groups"], dtype=np.int32)
             self.sampler = self.new_sampler()

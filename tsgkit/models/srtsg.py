@@ -15,6 +15,7 @@ import numpy as np
 
 from tsgkit._sr import SrSampler
 from tsgkit.grammar import WeightedGrammar
+from tsgkit.grammar.weighted import RULE_KINDS
 from tsgkit.models.rules import TreeArrays
 from tsgkit.treebank import FlatCorpus, Lexicon
 from tsgkit.treebank.unknown import symbol_word
@@ -125,15 +126,14 @@ def raw_probabilities(trees: TreeArrays, base: str, subcategories: Subcategories
     """The last base: the probability of every treebank rule before its children choose their subcategories.
 
     ``uniform`` is the paper's: every refinement of every rule of a label is as likely as any other. With ``frequency``
-    it is the rule's relative frequency. Where words have classes, they are not among the rules.
+    it is the rule's relative frequency. Where words have classes, they are not among the rules: the others sum to 1.
     """
     sizes = refinements(trees, subcategories)
     weight = sizes if base == "uniform" else trees.rule_count.astype(np.float64)
     if with_classes:
         weight = np.where(trees.rule_word >= 0, 0.0, weight)
     totals = np.bincount(trees.rule_label, weights=weight, minlength=trees.n_labels)
-    share = lexical_shares(trees) if with_classes else np.zeros(trees.n_labels)
-    return weight / np.maximum(totals, 1e-300)[trees.rule_label] * (1.0 - share)[trees.rule_label]
+    return weight / np.maximum(totals, 1e-300)[trees.rule_label]
 
 
 def refinements(trees: TreeArrays, subcategories: Subcategories) -> np.ndarray:
@@ -231,7 +231,7 @@ def sample_weights(sampler: SrSampler, words: Words) -> dict[str, np.ndarray]:
     cells, first = np.unique(blocks["label_class"][is_word], return_index=True)
     of_label[label[first], word_class[first]] += weight[cells]
     weight, bridge = cached(sampler, "class", sampler.house_of_cells("class"))
-    symbol_label = np.repeat(group_labels(blocks, len(bridge) // 2), 2)
+    symbol_label = np.repeat(sampler.group_labels(), 2)
     of_symbol = bridge[:, None] * of_label[symbol_label]
     cells, first = np.unique(blocks["class_first"][is_word], return_index=True)
     group = blocks["group"][is_word][first]
@@ -247,17 +247,68 @@ def sample_weights(sampler: SrSampler, words: Words) -> dict[str, np.ndarray]:
     return result
 
 
-def group_labels(blocks: dict[str, np.ndarray], n_groups: int) -> np.ndarray:
-    labels = np.zeros(n_groups, dtype=np.int64)
-    labels[blocks["group"]] = blocks["label"]
-    return labels
+class RuleLists:
+    """Rules as they come, and the arrays that `WeightedGrammar` takes."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, list[np.ndarray]] = {"binary": [], "unary": [], "bridge": [], "lexical": []}
+        self.weights: dict[str, list[np.ndarray]] = {kind: [] for kind in self.rows}
+
+    def add(self, kind: str, weights: np.ndarray, *columns: np.ndarray) -> None:
+        """Add rules of a kind, but for those without weight."""
+        keep = weights > 0
+        self.rows[kind].append(np.stack([column[keep] for column in columns], axis=1))
+        self.weights[kind].append(weights[keep])
+
+    def add_with_children(
+        self, weights: np.ndarray, parents: np.ndarray, lefts: np.ndarray, rights: np.ndarray
+    ) -> None:
+        """Add rules with one or two children; -1 where there is no second one."""
+        two = rights >= 0
+        self.add("binary", weights[two], parents[two], lefts[two], rights[two])
+        self.add("unary", weights[~two], parents[~two], lefts[~two])
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        result = {kind: np.concatenate(rows) for kind, rows in self.rows.items() if rows}
+        return result | {f"{kind}_weight": np.concatenate(self.weights[kind]) for kind in result}
 
 
+@dataclass(frozen=True)
+class Cells:
+    """The cells of H as rules: of every one its block, place in it, symbols, and places in the restaurants below."""
+
+    block: np.ndarray
+    below: np.ndarray
+    parent: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    is_word: np.ndarray
+
+    @classmethod
+    def of(cls, blocks: dict[str, np.ndarray], number: np.ndarray) -> "Cells":
+        n_cells = 2 << blocks["n_children"]
+        block = np.repeat(np.arange(len(n_cells)), n_cells)
+        place = np.arange(len(block)) - blocks["first"][block]
+        n_children = blocks["n_children"][block]
+        left_bit = np.where(n_children == 2, place >> 1 & 1, place & 1)
+        left = np.where(n_children > 0, number[2 * blocks["left_group"][block] + left_bit], -1)
+        right = np.where(n_children > 1, number[2 * blocks["right_group"][block] + (place & 1)], -1)
+        return cls(
+            block,
+            place & ((1 << n_children) - 1),
+            number[2 * blocks["group"][block] + (place >> n_children)],
+            left,
+            right,
+            n_children == 0,
+        )
+
+
+@dataclass
 class RefinedGrammar:
     """The additive transform of a mean of samples, and its projections to earlier splits.
 
-    Symbols: the refined symbols as `Subcategories.number` counts them, then for every label ``x''`` (its root
-    without subcategory) and then for every label "any subcategory", which bridges to all of them.
+    Symbols: the refined symbols as `Subcategories.number` counts them, then for every label ``x''``, whose rules have
+    a root without subcategory, and then for every label "any subcategory", which bridges to all of them.
 
     Parameters
     ----------
@@ -273,214 +324,161 @@ class RefinedGrammar:
         How many nodes have it.
     raw : ndarray, one per rule
         The probability of each treebank rule in the last base.
+    levels : int
     """
 
-    def __init__(
-        self,
-        corpus: FlatCorpus,
-        trees: TreeArrays,
-        words: Words,
-        subcategories: Subcategories,
-        blocks: dict[str, np.ndarray],
-        weights: dict[str, np.ndarray],
-        frequency: np.ndarray,
-        raw: np.ndarray,
-        levels: int,
-    ) -> None:
-        self.corpus, self.trees, self.words = corpus, trees, words
-        self.subcategories, self.blocks, self.weights = subcategories, blocks, weights
-        self.raw, self.levels = raw, levels
-        self.number = subcategories.number
-        self.n_refined = int(subcategories.exists.sum())
-        self.frequency = frequency[subcategories.exists]
-        self.n_labels = len(corpus.labels)
+    corpus: FlatCorpus
+    trees: TreeArrays
+    words: Words
+    subcategories: Subcategories
+    blocks: dict[str, np.ndarray]
+    weights: dict[str, np.ndarray]
+    frequency: np.ndarray
+    raw: np.ndarray
+    levels: int
+
+    def __post_init__(self) -> None:
+        self.number = self.subcategories.number
+        self.label = self.subcategories.label
+        self.n_refined = len(self.label)
+        self.symbol_frequency = self.frequency[self.subcategories.exists]
+        self.n_labels = len(self.corpus.labels)
+        self.unrefined = self.n_refined + np.arange(self.n_labels)
+        self.any_of = self.unrefined + self.n_labels
 
     def grammar(self) -> WeightedGrammar:
         """The grammar of the finest symbols."""
-        n_labels, number = self.n_labels, self.number
-        unrefined = self.n_refined + np.arange(n_labels)
-        any_of = unrefined + n_labels
-        blocks = self.blocks
-        n_cells = 2 << blocks["n_children"]
-        block = np.repeat(np.arange(len(n_cells)), n_cells)
-        place = np.arange(len(block)) - blocks["first"][block]
-        n_children = blocks["n_children"][block]
-        left_bit = np.where(n_children == 2, place >> 1 & 1, place & 1)
-        parents = number[2 * blocks["group"][block] + (place >> n_children)]
-        lefts = number[2 * blocks["left_group"][block] + left_bit]
-        rights = number[2 * blocks["right_group"][block] + (place & 1)]
-        weight = self.weights["rule"]
-        is_used = (weight > 0) & (blocks["word_class"][block] < 0)
-        parts: dict[str, list[np.ndarray]] = {"binary": [], "unary": [], "bridge": [], "lexical": []}
-        sums: dict[str, list[np.ndarray]] = {name: [] for name in parts}
-
-        def add(kind: str, value: np.ndarray, *columns: np.ndarray) -> None:
-            keep = value > 0
-            parts[kind].append(np.stack([column[keep] for column in columns], axis=1))
-            sums[kind].append(value[keep])
-
-        for kind, wanted, columns in (
-            ("binary", 2, (parents, lefts, rights)),
-            ("unary", 1, (parents, lefts)),
-        ):
-            chosen = is_used & (n_children == wanted)
-            add(kind, weight[chosen], *(column[chosen] for column in columns))
-        # x_k => x'' and below it the rules of I; every cell of I belongs to one or more blocks.
-        exists = self.subcategories.exists
-        backs_off = np.zeros(n_labels, dtype=bool)
-        backs_off[self.trees.rule_label[self.trees.rule_left_label >= 0]] = True
-        if not self.words.classes:
-            backs_off[self.trees.rule_label] = True
-        goes = backs_off[self.subcategories.label]
-        bridge = self.weights["rule_bridge"][exists]
-        add("bridge", bridge[goes], np.arange(self.n_refined)[goes], unrefined[self.subcategories.label[goes]])
-        base_bridge = np.ones(n_labels)
-        if self.levels == 3:
-            base_bridge = self.weights["base_bridge"]
-            for wanted in (0, 1, 2):
-                chosen = np.flatnonzero((n_children == wanted) & (blocks["word_class"][block] < 0))
-                cells = blocks["base_first"][block[chosen]] + (place[chosen] & ((1 << wanted) - 1))
-                cells, first = np.unique(cells, return_index=True)
-                chosen = chosen[first]
-                parent = unrefined[blocks["label"][block[chosen]]]
-                value = self.weights["base"][cells]
-                if wanted == 0:
-                    add("lexical", value, parent, self.trees.rule_word[blocks["rule"][block[chosen]]])
-                elif wanted == 1:
-                    add("unary", value, parent, lefts[chosen])
-                else:
-                    add("binary", value, parent, lefts[chosen], rights[chosen])
-        # The last base: treebank rules whose children are of any subcategory.
-        trees = self.trees
-        value = self.raw * base_bridge[trees.rule_label]
-        parent = unrefined[trees.rule_label]
-        is_lexical = trees.rule_left_label < 0
-        two = trees.rule_right_label >= 0
-        one = ~is_lexical & ~two
-        add("binary", value[two], parent[two], any_of[trees.rule_left_label[two]], any_of[trees.rule_right_label[two]])
-        add("unary", value[one], parent[one], any_of[trees.rule_left_label[one]])
-        label = self.subcategories.label
-        add("bridge", 1.0 / self.subcategories.n_symbols[label], any_of[label], np.arange(self.n_refined))
-        words = list(self.corpus.words)
-        if self.words.classes:
-            words = self.add_words(words, add)
-        else:
-            add("lexical", value[is_lexical], parent[is_lexical], trees.rule_word[is_lexical])
-            chosen = is_used & (n_children == 0)
-            add("lexical", weight[chosen], parents[chosen], trees.rule_word[blocks["rule"][block[chosen]]])
-        arrays: dict[str, Any] = {name: np.concatenate(rows) for name, rows in parts.items() if rows}
-        arrays |= {f"{name}_weight": np.concatenate(values) for name, values in sums.items() if values}
-        symbol_label = np.concatenate([label, np.arange(n_labels), np.arange(n_labels)]).astype(np.int32)
-        root = int(number[2 * self.root_group()])
-        return WeightedGrammar(self.corpus.labels, words, symbol_label, root, **arrays)
-
-    def root_group(self) -> int:
+        rules = RuleLists()
+        self.add_seen(rules)
+        self.add_back_off(rules)
+        words = self.add_words(rules) if self.words.classes else list(self.corpus.words)
+        every_label = np.arange(self.n_labels)
+        label = np.concatenate([self.label, every_label, every_label])
         root_label = int(self.corpus.label[0])
-        return int(np.flatnonzero(self.subcategories.group_label == root_label)[0])
+        root = int(self.number[2 * np.flatnonzero(self.subcategories.group_label == root_label)[0]])
+        return WeightedGrammar(self.corpus.labels, words, label.astype(np.int32), root, **rules.arrays())
 
-    def add_words(self, words: list[str], add: Any) -> list[str]:
+    def add_seen(self, rules: RuleLists) -> None:
+        """The rules that restaurants have seen, at every level."""
+        blocks, cells = self.blocks, Cells.of(self.blocks, self.number)
+        word = self.trees.rule_word[blocks["rule"][cells.block]]
+        # Words with classes have restaurants of their own.
+        is_rule = blocks["word_class"][cells.block] < 0
+        levels = [(self.weights["rule"], np.arange(len(cells.block)), cells.parent)]
+        if self.levels >= 3:
+            unrefined = self.unrefined[blocks["label"][cells.block]]
+            levels.append((self.weights["base"], blocks["base_first"][cells.block] + cells.below, unrefined))
+        for weights, place, parents in levels:
+            # Several cells of H can stand above the same cell.
+            chosen = np.flatnonzero(is_rule)
+            used, first = np.unique(place[chosen], return_index=True)
+            chosen = chosen[first]
+            lexical = cells.is_word[chosen]
+            value, chosen_words = weights[used], chosen[lexical]
+            rules.add("lexical", value[lexical], parents[chosen_words], word[chosen_words])
+            others = chosen[~lexical]
+            rules.add_with_children(value[~lexical], parents[others], cells.left[others], cells.right[others])
+
+    def add_back_off(self, rules: RuleLists) -> None:
+        """The bridges down the levels, and the last base: treebank rules with children of any subcategory."""
+        trees = self.trees
+        in_base = np.flatnonzero(self.raw > 0)
+        has_base = np.zeros(self.n_labels, dtype=bool)
+        has_base[trees.rule_label[in_base]] = True
+        goes = np.flatnonzero(has_base[self.label])
+        bridge = self.weights["rule_bridge"][self.subcategories.exists]
+        if self.words.classes:
+            bridge = bridge * (1.0 - lexical_shares(trees))[self.label]
+        rules.add("bridge", bridge[goes], goes, self.unrefined[self.label[goes]])
+        value = self.raw.copy()
+        if self.levels >= 3:
+            value *= self.weights["base_bridge"][trees.rule_label]
+        lexical = in_base[trees.rule_word[in_base] >= 0]
+        rules.add("lexical", value[lexical], self.unrefined[trees.rule_label[lexical]], trees.rule_word[lexical])
+        others = in_base[trees.rule_word[in_base] < 0]
+        left, right = trees.rule_left_label[others], trees.rule_right_label[others]
+        rules.add_with_children(
+            value[others],
+            self.unrefined[trees.rule_label[others]],
+            self.any_of[left],
+            np.where(right >= 0, self.any_of[right], -1),
+        )
+        share = 1.0 / self.subcategories.n_symbols[self.label]
+        rules.add("bridge", share, self.any_of[self.label], np.arange(self.n_refined))
+
+    def add_words(self, rules: RuleLists) -> list[str]:
         """The lexical rules of all words, and of the classes that stand for new ones; returns all words."""
         trees, blocks, weights = self.trees, self.blocks, self.weights
-        exists = self.subcategories.exists
-        share = lexical_shares(trees)
-        label = self.subcategories.label
-        back_off = weights["rule_bridge"][exists] * share[label]
-        of_class = weights["class"][exists] * back_off[:, None]
+        back_off = weights["rule_bridge"][self.subcategories.exists] * lexical_shares(trees)[self.label]
+        of_class = weights["class"][self.subcategories.exists] * back_off[:, None]
         is_word = blocks["word_class"] >= 0
-        # For every tag and class seen together: the symbols of the tag.
-        tag_class, house = (
-            np.unique(
-                np.stack(
-                    [blocks["label"][is_word], blocks["word_class"][is_word], blocks["word_house"][is_word]], axis=1
-                ),
-                axis=0,
-            )[:, :2],
-            None,
-        )
-        del house
+        # Per tag and class: of a word of the class that the tag was not seen with.
         unseen = np.zeros((self.n_labels, len(self.words.classes)))
-        unseen[blocks["label"][is_word], blocks["word_class"][is_word]] = weights["word_bridge"][
-            blocks["word_house"][is_word]
-        ]
-        order = np.argsort(label, kind="stable")
-        starts = np.searchsorted(label[order], np.arange(self.n_labels + 1))
+        house = weights["word_bridge"][blocks["word_house"][is_word]]
+        unseen[blocks["label"][is_word], blocks["word_class"][is_word]] = house
+        order = np.argsort(self.label, kind="stable")
+        starts = np.searchsorted(self.label[order], np.arange(self.n_labels + 1))
         symbols_of = [order[starts[tag] : starts[tag + 1]] for tag in range(self.n_labels)]
         columns: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
 
-        def put(symbols: np.ndarray, word: int, value: np.ndarray) -> None:
-            columns.append((symbols, np.full(len(symbols), word), value))
-
-        # Words with the tags they were seen with: the part that backs off ...
-        rules = np.flatnonzero(self.words.rule_class >= 0)
-        word_cell = np.full(trees.n_rules, -1, dtype=np.int64)
-        word_cell[blocks["rule"][is_word]] = blocks["base_first"][is_word]
-        n_seen = np.bincount(trees.rule_word[rules], weights=trees.rule_count[rules], minlength=len(words))
-        tag_total = np.bincount(trees.rule_label, weights=trees.rule_count, minlength=self.n_labels)
-        tags_of: dict[int, list[int]] = {}
-        class_of: dict[int, int] = {}
-        for rule in rules.tolist():
-            tag, word, klass = int(trees.rule_label[rule]), int(trees.rule_word[rule]), int(self.words.rule_class[rule])
+        def put(tag: int, klass: int, word: int, value: float) -> None:
             symbols = symbols_of[tag]
-            put(symbols, word, of_class[symbols, klass] * weights["word"][word_cell[rule]])
-            tags_of.setdefault(word, []).append(tag)
-            class_of[word] = klass
-        # ... and the cached part.
+            columns.append((of_class[symbols, klass] * value, symbols, np.full(len(symbols), word)))
+
+        # Words with the tags they were seen with: the part that is cached ...
         numbers = np.flatnonzero(is_word)
         for option in range(2):
             symbols = self.number[2 * blocks["group"][numbers] + option]
             value = np.where(symbols >= 0, weights["rule"][blocks["first"][numbers] + option], 0.0)
-            add("lexical", value, symbols, trees.rule_word[blocks["rule"][numbers]])
-        # Tags that a word was not seen with, where they have a noticeable share of its probability.
-        shares = self.frequency / np.maximum(tag_total[label], 1)
-        tag_of_class = np.zeros((self.n_labels, len(self.words.classes)))
-        np.add.at(tag_of_class, label, of_class * shares[:, None])
-        tag_of_class *= unseen * tag_total[:, None]
-        for word, klass in class_of.items():
-            seen = tags_of[word]
-            for tag in np.flatnonzero(tag_of_class[:, klass] >= SMALLEST_TAG_SHARE * n_seen[word]).tolist():
+            rules.add("lexical", value, symbols, trees.rule_word[blocks["rule"][numbers]])
+        # ... and the part that backs off.
+        word_cell = np.zeros(trees.n_rules, dtype=np.int64)
+        word_cell[blocks["rule"][is_word]] = blocks["base_first"][is_word]
+        tags_of: dict[tuple[int, int], list[int]] = {}
+        for rule in np.flatnonzero(self.words.rule_class >= 0).tolist():
+            tag, word, klass = int(trees.rule_label[rule]), int(trees.rule_word[rule]), int(self.words.rule_class[rule])
+            put(tag, klass, word, weights["word"][word_cell[rule]])
+            tags_of.setdefault((word, klass), []).append(tag)
+        # Tags that a word was not seen with, where they have a noticeable share of its occurrences.
+        n_seen = np.bincount(trees.rule_word[trees.rule_word >= 0], weights=trees.rule_count[trees.rule_word >= 0])
+        expected = np.zeros_like(unseen)
+        np.add.at(expected, self.label, of_class * self.symbol_frequency[:, None])
+        expected *= unseen
+        for (word, klass), seen in tags_of.items():
+            for tag in np.flatnonzero(expected[:, klass] >= SMALLEST_TAG_SHARE * n_seen[word]).tolist():
                 if tag not in seen:
-                    symbols = symbols_of[tag]
-                    put(symbols, word, of_class[symbols, klass] * unseen[tag, klass])
+                    put(tag, klass, word, unseen[tag, klass])
         # New words of every class.
+        words = list(self.corpus.words)
         names = {name: number for number, name in enumerate(words)}
-        for tag, klass in tag_class.tolist():
+        for tag, klass in np.argwhere(unseen > 0).tolist():
             name = self.words.classes[klass]
             if name not in names:
                 names[name] = len(words)
                 words.append(name)
-            symbols = symbols_of[tag]
-            put(symbols, names[name], of_class[symbols, klass] * unseen[tag, klass])
-        add(
-            "lexical",
-            np.concatenate([value for _, _, value in columns]),
-            np.concatenate([symbols for symbols, _, _ in columns]),
-            np.concatenate([word for _, word, _ in columns]),
-        )
+            put(tag, klass, names[name], unseen[tag, klass])
+        rules.add("lexical", *(np.concatenate(column) for column in zip(*columns, strict=True)))
         return words
 
     def raw_grammar(self, fine: WeightedGrammar) -> WeightedGrammar:
         """The treebank's own rules by relative frequency, with the words of the fine grammar."""
         trees = self.trees
-        total = np.bincount(self.subcategories.label, weights=self.frequency, minlength=self.n_labels)
-        share = self.frequency / np.maximum(total, 1)[self.subcategories.label]
-        share = np.concatenate([share, np.ones(2 * self.n_labels)])
-        two = trees.rule_right_label >= 0
-        one = (trees.rule_left_label >= 0) & ~two
-        lexical = np.stack([fine.label[fine.lexical[:, 0]], fine.lexical[:, 1]], axis=1)
-        lexical_weight = fine.lexical_weight * share[fine.lexical[:, 0]]
-        lexical, lexical_weight = lexical[lexical_weight > 0], lexical_weight[lexical_weight > 0]
-        return WeightedGrammar(
-            fine.labels,
-            fine.words,
-            np.arange(self.n_labels),
-            int(self.corpus.label[0]),
-            binary=np.stack([trees.rule_label, trees.rule_left_label, trees.rule_right_label], axis=1)[two],
-            binary_weight=trees.rule_probability[two],
-            unary=np.stack([trees.rule_label, trees.rule_left_label], axis=1)[one],
-            unary_weight=trees.rule_probability[one],
-            lexical=lexical,
-            lexical_weight=lexical_weight,
-        )
+        total = np.bincount(self.label, weights=self.symbol_frequency, minlength=self.n_labels)
+        share = np.ones(fine.n_symbols)
+        share[: self.n_refined] = self.symbol_frequency / np.maximum(total, 1)[self.label]
+        # Words that x'' has are reached through the bridges of its symbols; "any subcategory" has none of its own.
+        down = fine.bridge[:, 0] < self.n_refined
+        above, below = fine.bridge[down].T
+        through = np.bincount(below, weights=share[above] * fine.bridge_weight[down], minlength=fine.n_symbols)
+        share[self.n_refined :] = through[self.n_refined :]
+        rules = RuleLists()
+        others = trees.rule_word < 0
+        columns = (trees.rule_probability, trees.rule_label, trees.rule_left_label, trees.rule_right_label)
+        rules.add_with_children(*(column[others] for column in columns))
+        weight = fine.lexical_weight * share[fine.lexical[:, 0]]
+        rules.add("lexical", weight, fine.label[fine.lexical[:, 0]], fine.lexical[:, 1])
+        root = int(self.corpus.label[0])
+        return WeightedGrammar(fine.labels, fine.words, np.arange(self.n_labels), root, **rules.arrays())
 
     def projected(self, fine: WeightedGrammar, ancestor: np.ndarray) -> tuple[WeightedGrammar, np.ndarray]:
         """The grammar of an earlier split, and for every fine symbol its coarser one.
@@ -493,20 +491,18 @@ class RefinedGrammar:
             Its symbol in the earlier split.
         """
         n_coarse = int(ancestor.max()) + 1
-        total = np.bincount(ancestor, weights=self.frequency, minlength=n_coarse)
-        share = np.concatenate([self.frequency / np.maximum(total[ancestor], 1), np.ones(2 * self.n_labels)])
-        symbol_map = np.concatenate([ancestor, n_coarse + np.arange(2 * self.n_labels)]).astype(np.int32)
-        coarse_label = np.zeros(n_coarse, dtype=np.int32)
-        coarse_label[ancestor] = self.subcategories.label
-        label = np.concatenate([coarse_label, np.arange(self.n_labels), np.arange(self.n_labels)])
+        total = np.bincount(ancestor, weights=self.symbol_frequency, minlength=n_coarse)
+        share = np.ones(fine.n_symbols)
+        share[: self.n_refined] = self.symbol_frequency / np.maximum(total[ancestor], 1)
+        others = np.arange(fine.n_symbols - self.n_refined)
+        symbol_map = np.concatenate([ancestor, n_coarse + others]).astype(np.int32)
+        label = np.zeros(n_coarse + len(others), dtype=np.int32)
+        label[symbol_map] = fine.label
         parts: dict[str, Any] = {}
-        for kind in ("binary", "unary", "bridge", "lexical"):
+        for kind in RULE_KINDS:
             rules, weight = getattr(fine, kind).copy(), getattr(fine, f"{kind}_weight")
-            parts[f"{kind}_weight"] = weight * share[rules[:, 0]]
+            weight = weight * share[rules[:, 0]]
             n_symbols = rules.shape[1] - (kind == "lexical")
             rules[:, :n_symbols] = symbol_map[rules[:, :n_symbols]]
-            parts[kind] = rules
-        keep = {kind: parts[f"{kind}_weight"] > 0 for kind in ("binary", "unary", "bridge", "lexical")}
-        for kind, chosen in keep.items():
-            parts[kind], parts[f"{kind}_weight"] = parts[kind][chosen], parts[f"{kind}_weight"][chosen]
+            parts[kind], parts[f"{kind}_weight"] = rules[weight > 0], weight[weight > 0]
         return WeightedGrammar(fine.labels, fine.words, label, int(symbol_map[fine.root]), **parts), symbol_map

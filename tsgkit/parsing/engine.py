@@ -27,7 +27,9 @@ RELAXATION = 1e-3
 # Of so many derivations, those of the same tree are added up.
 MAX_DERIVATIONS_PER_TREE = 20
 # Rules with less posterior probability are not considered by the objectives that add or multiply posteriors.
-SMALLEST_POSTERIOR = 1e-7
+SMALLEST_POSTERIOR = 1e-5
+# What has less than this part of the smallest share that is asked for is left out on the way there.
+NEGLIGIBLE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -141,7 +143,7 @@ class Engine:
         last = len(self.charts) - 1
         for number in range(1, len(self.charts)):
             coarse = self.charts[number - 1]
-            coarse.fill_outside()
+            coarse.fill_outside(threshold * NEGLIGIBLE)
             mask: Mask = coarse.make_mask(threshold)
             found = self.charts[number].fill(
                 *entries[number],
@@ -193,7 +195,7 @@ class Engine:
 
     def exact_forest(self) -> Forest:
         """Treebank rules with exact posteriors, of a chart with inside values."""
-        self.chart.fill_outside()
+        self.chart.fill_outside(SMALLEST_POSTERIOR * NEGLIGIBLE)
         return forest_of(self.chart, SMALLEST_POSTERIOR)
 
     def corrected(self, samples: list, random: np.random.Generator) -> list:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from nltk.parse.api import ParserI
@@ -51,8 +51,8 @@ class Parse:
         By the objective, one per tree.
     log_probabilities : list of float
         Of each tree with its words under the grammar; -inf for a fallback.
-    log_total : float
-        Of the words: summed over all trees that were looked at.
+    total : float, or callable that returns it
+        What `log_total` is, or how to find it.
     fallback : str
         ``''`` when the grammar made the tree; otherwise what it is instead: ``empty`` (no words),
         ``coarse`` (the best tree of the coarsest grammar, where the finest has none or needs too much
@@ -67,7 +67,7 @@ class Parse:
     trees: list[Tree]
     scores: list[float]
     log_probabilities: list[float]
-    log_total: float
+    total: float | Callable[[], float] = field(repr=False, compare=False)
     fallback: str = ""
     confidence: dict[Bracket, float] = field(default_factory=dict)
 
@@ -75,6 +75,19 @@ class Parse:
     def tree(self) -> Tree:
         """The best tree."""
         return self.trees[0]
+
+    @property
+    def log_total(self) -> float:
+        """The log probability of the words: summed over all trees that were looked at.
+
+        Objectives that follow derivations do not need it; for them it is found when it is first asked for.
+        """
+        if callable(self.total):
+            self.total = self.total()
+        return self.total
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "total": self.log_total}
 
 
 class Parser(ParserI):
@@ -239,14 +252,26 @@ class Parser(ParserI):
             return self.flat(words, entries[0])
         return result
 
-    def log_total(self, engine: Engine, entries: list[Entries], candidates: list[Candidate]) -> float:
+    def log_total(
+        self, engine: Engine, entries: list[Entries], candidates: list[Candidate]
+    ) -> float | Callable[[], float]:
         """The log probability of the words: of all trees in the chart, or of those at hand if more."""
-        known = np.logaddexp.reduce([candidate.log_probability for candidate in candidates])
-        if engine.chart.is_viterbi and not engine.search(entries, viterbi=False):
-            return float(known)
+        known = float(np.logaddexp.reduce([candidate.log_probability for candidate in candidates]))
+        if engine.chart.is_viterbi:
+            return partial(self.searched_total, entries, known)
         return float(max(engine.chart.log_total, known))
 
-    def result(self, words: list[str], candidates: list[Candidate], log_total: float) -> Parse:
+    def searched_total(self, entries: list[Entries], known: float) -> float:
+        """The same after a search of its own, because the chart had the best derivations only."""
+        engine = self.take_engine()
+        try:
+            return max(engine.chart.log_total, known) if engine.search(entries, viterbi=False) else known
+        except OverflowError:
+            return known
+        finally:
+            self.idle_engines.put(engine)
+
+    def result(self, words: list[str], candidates: list[Candidate], log_total: float | Callable[[], float]) -> Parse:
         return Parse(
             words,
             [self.decoded(candidate.rows, self.model.grammar, words) for candidate in candidates],

@@ -69,10 +69,11 @@ class UnknownWords:
         """
         rare = frozenset(word for word, count in counts.items() if count <= self.threshold)
         known = frozenset(counts) - rare
-        # With nothing rare, all words together are the best guess at what new ones look like.
+        # With nothing rare, words seen once are the best guess at what new ones look like, or else all words.
+        once = frozenset(word for word, count in counts.items() if count == 1)
         evidence = [
             (word, is_first)
-            for word in rare or known
+            for word in rare or once or known
             for is_first in (False, True)
             if (first_counts.get(word, 0) > 0 if is_first else counts[word] > first_counts.get(word, 0))
         ]
@@ -108,7 +109,8 @@ class Lexicon:
         The training words that keep their own symbol, and those that are replaced.
     classes : dict
         Class to the number of rare training words in it, at least one; a word that is classed in one way
-        when first and in another when not counts for both. When nothing is rare, all words are counted.
+        when first and in another when not counts for both. When nothing is rare, words seen once are
+        counted, or else all words.
 
     Examples
     --------

@@ -1,0 +1,98 @@
+"""Training of symbol-refined grammars: same seed, same model, whatever happens in between."""
+
+import numpy as np
+import pytest
+
+from tsgkit.errors import UsageError
+from tsgkit.evaluation import evaluate
+from tsgkit.inference.checkpoint import checkpoint_path
+from tsgkit.inference.loop import Run
+from tsgkit.inference.srtsg import SrSettings, SrTraining
+from tsgkit.models.model import Model
+from tsgkit.parsing import Parser
+from tsgkit.treebank import Binarization, UnknownWords, load, prepare
+
+SETTINGS = {"splits": 2, "split_iterations": 5, "average": 2, "average_every": 1}
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return prepare(load("sampler", "dev"), binarization=Binarization("right", 0), unknown=UnknownWords(threshold=0))
+
+
+def train(corpus, path, *, seed=1, resume=False, **settings):
+    training = SrTraining(corpus, SrSettings(**{**SETTINGS, **settings}), seed=seed)
+    Run(training, path, training.settings.iterations, checkpoint_every=3, resume=resume, quiet=True).run()
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("settings", [{}, {"merge": 0, "levels": 2}, {"merge_loss": "joint", "type_moves": 50}])
+def test_same_seed_same_model(corpus, tmp_path, settings):
+    one = train(corpus, tmp_path / "a", **settings)
+    assert train(corpus, tmp_path / "b", **settings) == one
+    assert train(corpus, tmp_path / "c", seed=2, **settings) != one
+
+
+@pytest.mark.parametrize("stop", [1, 4, 5, 8, 9])
+def test_a_resumed_run_ends_the_same(corpus, tmp_path, monkeypatch, stop):
+    whole = train(corpus, tmp_path / "whole")
+    iterate = SrTraining.iterate
+
+    def dies(self, iteration):
+        if iteration == stop:
+            raise RuntimeError("killed")
+        return iterate(self, iteration)
+
+    monkeypatch.setattr(SrTraining, "iterate", dies)
+    with pytest.raises(RuntimeError):
+        train(corpus, tmp_path / "cut")
+    monkeypatch.undo()
+    assert train(corpus, tmp_path / "cut", resume=True) == whole
+
+
+def test_checkpoints_of_other_splits_are_refused(corpus, tmp_path):
+    train(corpus, tmp_path / "model")
+    with pytest.raises(UsageError, match="another run"):
+        train(corpus, tmp_path / "model", splits=3, resume=True)
+    assert checkpoint_path(tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize("damage", ["options_0", "groups", "bits", "seating_rule", "parameters"])
+def test_damaged_states_are_refused(corpus, damage):
+    training = SrTraining(corpus, SrSettings(**SETTINGS))
+    training.start()
+    training.iterate(1)
+    state = training.state()
+    state[damage] = np.full_like(state[damage], 7)
+    with pytest.raises(UsageError, match="does not fit"):
+        SrTraining(corpus, SrSettings(**SETTINGS)).restore(state)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"splits": 0}, "splits 0"),
+        ({"splits": 11}, "splits 11"),
+        ({"levels": 4}, "levels 4"),
+        ({"base": "flat"}, "base 'flat'"),
+        ({"merge": 1.0}, "merge 1.0"),
+        ({"merge_loss": "none"}, "merge-loss"),
+        ({"type_mode": "none"}, "type-mode"),
+        ({"anneal_from": 0.5}, "annealing"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(settings, message):
+    with pytest.raises(UsageError, match=message):
+        SrSettings(**settings)
+
+
+@pytest.mark.parametrize("threshold", [0, 1])
+def test_subcategories_parse_better_than_labels(tmp_path, threshold):
+    """Far from the best grammar, but far above the plain one (about 80 on this treebank)."""
+    unknown = UnknownWords(threshold=threshold)
+    corpus = prepare(load("sampler", "train"), binarization=Binarization("right", 0), unknown=unknown)
+    train(corpus, tmp_path / "model", splits=3, split_iterations=30, average=5)
+    parser = Parser(Model.load(tmp_path / "model"))
+    gold = [parser.model.preparation.cleaning.apply(tree) for tree in load("sampler", "dev")]
+    parses = [parser.parse_one(tree.leaves()) for tree in gold]
+    assert evaluate(gold, parses).f1 > 86

@@ -1,0 +1,161 @@
+"""What subcategories mean: of every one its commonest words, rules and parents, and the tree of their splits."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tsgkit.errors import UsageError
+from tsgkit.models.model import Model
+from tsgkit.models.srtsg import Subcategories
+from tsgkit.treebank import FlatCorpus
+
+
+@dataclass(frozen=True)
+class Subcategory:
+    """One subcategory as people can read it.
+
+    Attributes
+    ----------
+    name : str
+        The label and one digit for every split that was kept: ``NP-01`` is half of ``NP-0``.
+    count : int
+        Nodes of the training trees.
+    words, rules, parents : list of (str, int)
+        What its nodes have below and above them, commonest first.
+    """
+
+    name: str
+    count: int
+    words: list[tuple[str, int]]
+    rules: list[tuple[str, int]]
+    parents: list[tuple[str, int]]
+
+
+class SubcategoryTable:
+    """The subcategories of a model's training trees.
+
+    Parameters
+    ----------
+    corpus : FlatCorpus
+    splits : list of Subcategories
+        One per split.
+    symbols : ndarray, one per node
+        The subcategory after the last split.
+    """
+
+    def __init__(self, corpus: FlatCorpus, splits: list[Subcategories], symbols: np.ndarray) -> None:
+        self.corpus, self.splits, self.symbols = corpus, splits, symbols
+        self.label = splits[-1].label
+        self.names = symbol_names(corpus.labels, splits)
+
+    @classmethod
+    def of_model(cls, model: Model) -> "SubcategoryTable":
+        """The subcategories of the last sample; only symbol-refined models have some."""
+        corpus = model.corpus
+        if model.kind != "srtsg" or corpus is None:
+            raise UsageError(f"a {model.kind} model has no subcategories; train one with --model=srtsg")
+        try:
+            splits = read_splits(model.state, corpus)
+            groups, bits = model.state["groups"], model.state["bits"]
+            if groups.shape != (corpus.n_nodes,) or bits.shape != (corpus.n_nodes,):
+                raise ValueError("not one subcategory per node")
+            if (groups < 0).any() or (groups >= len(splits[-1].n_options)).any() or (bits > 1).any():
+                raise ValueError("a subcategory is not there")
+            symbols = splits[-1].number[2 * groups.astype(np.int64) + bits]
+            if (symbols < 0).any() or (splits[-1].label[symbols] != corpus.label).any():
+                raise ValueError("a subcategory is of another label")
+        except (KeyError, ValueError, IndexError) as error:
+            raise UsageError(f"the model's subcategories are damaged: {error}") from None
+        return cls(corpus, splits, symbols)
+
+    def labels(self) -> list[str]:
+        """The labels with more than one subcategory, most frequent first."""
+        n_symbols = np.bincount(self.label, minlength=len(self.corpus.labels))
+        count = np.bincount(self.corpus.label, minlength=len(self.corpus.labels))
+        order = np.argsort(-count, kind="stable")
+        return [self.corpus.labels[label] for label in order if n_symbols[label] > 1]
+
+    def subcategories(self, label: str, n_examples: int = 5) -> list[Subcategory]:
+        """The subcategories of a label, in the order of their names."""
+        if label not in self.corpus.labels:
+            raise UsageError(f"{label}: the model has no such label; it has {', '.join(sorted(self.corpus.labels))}")
+        wanted = np.flatnonzero(self.label == self.corpus.labels.index(label))
+        return [self.describe(symbol, n_examples) for symbol in sorted(wanted, key=lambda each: self.names[each])]
+
+    def describe(self, symbol: int, n_examples: int) -> Subcategory:
+        """What the nodes of a subcategory have in common."""
+        corpus = self.corpus
+        nodes = np.flatnonzero(self.symbols == symbol)
+        words: Counter[str] = Counter()
+        rules: Counter[str] = Counter()
+        parents: Counter[str] = Counter()
+        for node in nodes.tolist():
+            children = corpus.child[corpus.child_start[node] : corpus.child_start[node + 1]]
+            if len(children):
+                rules[" ".join(self.names[self.symbols[child]] for child in children)] += 1
+            else:
+                words[corpus.forms[corpus.form[node]]] += 1
+            if self.parent[node] >= 0:
+                parents[self.names[self.symbols[self.parent[node]]]] += 1
+        common = [counter.most_common(n_examples) for counter in (words, rules, parents)]
+        return Subcategory(self.names[symbol], len(nodes), *common)
+
+    @property
+    def parent(self) -> np.ndarray:
+        """The parent of every node, or -1."""
+        if not hasattr(self, "_parent"):
+            self._parent = np.full(self.corpus.n_nodes, -1, dtype=np.int64)
+            self._parent[self.corpus.child] = np.repeat(
+                np.arange(self.corpus.n_nodes), np.diff(self.corpus.child_start)
+            )
+        return self._parent
+
+    def hierarchy(self, label: str) -> Iterator[tuple[int, str, int]]:
+        """The tree of a label's splits, top down: depth, name and count of each; splits undone are left out."""
+        leaves = {each.name: each.count for each in self.subcategories(label, 0)}
+        counts: Counter[str] = Counter()
+        for name, count in leaves.items():
+            digits = name.removeprefix(label)
+            for end in {0, *range(2, len(digits) + 1)}:
+                counts[label + digits[:end]] += count
+        for name in sorted(counts):
+            yield max(len(name) - len(label) - 1, 0), name, counts[name]
+
+
+def read_splits(state: dict[str, np.ndarray], corpus: FlatCorpus) -> list[Subcategories]:
+    """The checked splits of a saved state."""
+    subcategories = Subcategories.whole(len(corpus.labels))
+    splits: list[Subcategories] = []
+    while f"options_{len(splits)}" in state:
+        split = subcategories.split(int(corpus.label[0]))
+        options = np.asarray(state[f"options_{len(splits)}"], dtype=np.uint8)
+        if options.shape != split.n_options.shape or (options < 1).any() or (options > split.n_options).any():
+            raise ValueError("a split has other subcategories")
+        subcategories = Subcategories(split.group_label, options, split.n_labels)
+        splits.append(subcategories)
+    if not splits:
+        raise ValueError("there are no splits")
+    return splits
+
+
+def symbol_names(labels: list[str], splits: list[Subcategories]) -> list[str]:
+    """The names of all subcategories after the last split.
+
+    Examples
+    --------
+    >>> two = np.array([1, 2], dtype=np.uint8)
+    >>> first = Subcategories(np.array([0, 1]), two, 2)
+    >>> symbol_names(["TOP", "NP"], [first])
+    ['TOP', 'NP-0', 'NP-1']
+    """
+    names = list(labels)
+    for number, split in enumerate(splits):
+        before = names
+        names = []
+        for group, n_options in enumerate(split.n_options.tolist()):
+            name = before[group]
+            dash = "" if number and name != labels[split.group_label[group]] else "-"
+            names += [name] if n_options == 1 else [f"{name}{dash}{option}" for option in range(2)]
+    return names
