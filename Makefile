@@ -6,7 +6,8 @@ RUN := $(BIN)/python
 # Test processes at a time; the tests are independent of each other.
 JOBS ?= 2
 
-.PHONY: help build test test-checked lint docs sdist-check demo clean bench-eval bench-parse bench-train exp-pcfg exp-tsg
+.PHONY: help build test test-checked lint docs sdist-check demo clean bench-eval bench-parse bench-train exp-pcfg exp-tsg \
+	exp-srtsg
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -90,6 +91,9 @@ exp-pcfg: build  ## F1 of the plain PCFG over its settings
 
 exp-tsg: $(VENV)/plot build  ## F1 and log joints of both TSG samplers; goes on where it was interrupted
 	$(RUN) -m tsgkit.tools.bench.tsg --figure=docs/results/tsg-log-joint.svg
+
+exp-srtsg: build  ## F1 of symbol-refined grammars over their settings; goes on where it was interrupted
+	$(RUN) -m tsgkit.tools.bench.srtsg
 
 clean:  ## remove everything that was built, but for .venv
 	rm -rf build dist demo docs/_build docs/api/generated *.egg-info .hypothesis

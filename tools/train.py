@@ -51,6 +51,14 @@ Subcategories (srtsg):
   --type-mode=NAME         whether --type-moves may relabel rules onto others in use: exact (no) or map (yes,
                            as in the paper; no longer samples the posterior) [default: exact]
 
+Substitution sites (srtsg):
+  --site-iterations=N      after the splits, sweeps that sample substitution sites: with them fragments are more
+                           than single rules [default: 0]
+  --sites=NAME             how: blocked (whole trees) or local (single sites) [default: blocked]
+  --joint-iterations=N     after these, sweeps that sample sites and subcategories together [default: 0]
+  --stop-prob=P            the probability of a site at every child in the base of fragments; sampled, one per
+                           label, unless given
+
 Sampling (tsg and insertion):
   --iterations=N           sweeps over the treebank [default: 1000]
   --sampler=NAME           blocked (whole trees) or local (single sites) [default: blocked]
@@ -175,6 +183,10 @@ def sampled_run(arguments: dict[str, Any], corpus: FlatCorpus, kind: str) -> Run
             merge=number(arguments, "--merge", 0),
             merge_loss=arguments["--merge-loss"],
             type_mode=arguments["--type-mode"],
+            site_iterations=integer(arguments, "--site-iterations", 0),
+            sites=arguments["--sites"],
+            joint_iterations=integer(arguments, "--joint-iterations", 0),
+            stop_prob=None if arguments["--stop-prob"] is None else number(arguments, "--stop-prob", 0),
             **shared,
         )
         iterations = settings.iterations

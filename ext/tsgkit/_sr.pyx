@@ -142,7 +142,7 @@ cdef class SrSampler:
             raise ValueError(problem)
         groups, group_label = np.asarray(groups, dtype=np.int32), np.asarray(group_label, dtype=np.int32)
         n_options, rule_class = np.asarray(n_options, dtype=np.uint8), np.asarray(rule_class, dtype=np.int32)
-        rule_base, lexical_share = np.asarray(rule_base, dtype=np.float64), np.asarray(lexical_share, dtype=np.float64)
+        lexical_share = np.asarray(lexical_share, dtype=np.float64)
         class_word_base = np.asarray(class_word_base, dtype=np.float64)
         n_groups, n_classes = len(group_label), len(class_word_base)
         if groups.shape != trees.label.shape or (groups < 0).any() or (groups >= n_groups).any():
@@ -155,8 +155,6 @@ cdef class SrSampler:
         roots = groups[trees.tree_start[:len(trees.tree_start) - 1]]
         if (n_options[roots] != 1).any():
             raise ValueError("roots have no subcategories")
-        if rule_base.shape != (trees.n_rules,) or not ((rule_base > 0) & (rule_base <= 1)).all():
-            raise ValueError("a rule has no base probability")
         if rule_class.shape != (trees.n_rules,) or (rule_class < -1).any() or (rule_class >= n_classes).any():
             raise ValueError("a rule's class is not there")
         if (rule_class[trees.rule_left_label >= 0] >= 0).any():
@@ -178,7 +176,7 @@ cdef class SrSampler:
             self.copy_symbols(np.ascontiguousarray(values, dtype=np.int32), target)
         cdef const index_t[::1] starts = np.ascontiguousarray(trees.tree_start, dtype=np.int64)
         self.sampler.tree_start.assign(&starts[0], &starts[0] + starts.shape[0])
-        self.copy_numbers(rule_base, &self.sampler.rule_base)
+        self.set_rule_base(rule_base)
         self.copy_numbers(lexical_share, &self.sampler.lexical_share)
         self.copy_numbers(class_word_base, &self.sampler.class_word_base)
         cdef uint8_t[::1] options = np.ascontiguousarray(n_options)
@@ -217,6 +215,13 @@ cdef class SrSampler:
         for place in range(view.shape[0]):
             target[0][place] = view[place]
         return 0
+
+    def set_rule_base(self, rule_base):
+        """Set the probability of each refinement of a rule in the last base: a merge leaves fewer of them."""
+        rule_base = np.asarray(rule_base, dtype=np.float64)
+        if rule_base.shape != (self.trees.n_rules,) or not ((rule_base > 0) & (rule_base <= 1)).all():
+            raise ValueError("a rule has no base probability")
+        self.copy_numbers(rule_base, &self.sampler.rule_base)
 
     cdef int require_seated(self, bint wanted) except -1:
         if self.is_seated != wanted:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from tsgkit._sr import KINDS, SrSampler
+from tsgkit._sr_sites import SrSiteSampler
 from tsgkit.errors import UsageError
 from tsgkit.inference.checkpoint import corpus_digest
 from tsgkit.inference.loop import Record
@@ -19,13 +20,16 @@ from tsgkit.models.srtsg import (
     Words,
     make_sampler,
     raw_probabilities,
+    refined_probabilities,
 )
+from tsgkit.models.srtsg_sites import SiteGrammar, SiteMeans, make_site_sampler
 from tsgkit.models.subcategories import read_splits
 from tsgkit.treebank import FlatCorpus
 from tsgkit.treebank.prepare import preparation_of
 
 LOSSES = ("marginal", "joint")
 MODES = ("exact", "map")
+SITE_SAMPLERS = ("blocked", "local")
 # The share of a split's iterations after which subcategories are merged; the rest goes on with what is left.
 MERGE_AT = 0.6
 
@@ -60,6 +64,15 @@ class SrSettings:
         The temperature at the start of every split; it falls to 1 along a straight line.
     anneal_iterations : int
         Iterations of every split until the temperature is 1; 0 for no annealing.
+    site_iterations : int
+        After the splits, sweeps that sample substitution sites, so that fragments are more than single rules; 0 for
+        none.
+    sites : {"blocked", "local"}
+        How: whole trees, or single sites.
+    joint_iterations : int
+        After these, sweeps that sample sites and subcategories together.
+    stop_prob : float, optional
+        The probability of a site at every child in the base of fragments; unless given, one per label is sampled.
     """
 
     splits: int = 4
@@ -74,6 +87,10 @@ class SrSettings:
     average_every: int = 2
     anneal_from: float = 1.0
     anneal_iterations: int = 0
+    site_iterations: int = 0
+    sites: str = "blocked"
+    joint_iterations: int = 0
+    stop_prob: float | None = None
 
     def __post_init__(self) -> None:
         for name, value, allowed in (
@@ -81,6 +98,7 @@ class SrSettings:
             ("merge-loss", self.merge_loss, LOSSES),
             ("type-mode", self.type_mode, MODES),
             ("levels", self.levels, (1, 2, 3)),
+            ("sites", self.sites, SITE_SAMPLERS),
         ):
             if value not in allowed:
                 raise UsageError(f"{name} {value!r}: must be one of {', '.join(map(str, allowed))}")
@@ -93,11 +111,26 @@ class SrSettings:
             raise UsageError(f"merge {self.merge}: must be at least 0 and below 1")
         if self.anneal_from < 1 or not 0 <= self.anneal_iterations <= self.split_iterations:
             raise UsageError("annealing starts from a temperature of at least 1 and ends within a split")
+        if min(self.site_iterations, self.joint_iterations) < 0:
+            raise UsageError("there is no negative number of iterations")
+        if self.stop_prob is not None and not 0 < self.stop_prob < 1:
+            raise UsageError(f"stop-prob {self.stop_prob}: must lie between 0 and 1")
 
     @property
     def iterations(self) -> int:
         """Sweeps in all."""
+        return self.all_split_iterations + self.site_iterations + self.joint_iterations
+
+    @property
+    def all_split_iterations(self) -> int:
+        """Sweeps before sites are sampled."""
         return self.splits * self.split_iterations
+
+    def is_averaged(self, iteration: int) -> bool:
+        """Whether the grammar's mean takes the sample of an iteration: one of the last, of the last phase."""
+        n_last = self.joint_iterations or self.site_iterations or self.split_iterations
+        n_left = self.iterations - iteration
+        return n_left < min(n_last, self.average * self.average_every) and n_left % self.average_every == 0
 
     def temperature(self, step: int) -> float:
         """The temperature in an iteration of a split, counted from 1."""
@@ -129,6 +162,9 @@ class SrTraining:
         self.groups = corpus.label.astype(np.int32)
         self.sampler: SrSampler
         self.means = RuleMeans()
+        # Once sites are sampled:
+        self.site_sampler: SrSiteSampler | None = None
+        self.site_means = SiteMeans()
 
     def identity(self) -> dict[str, Any]:
         """Everything that the course of the training depends on."""
@@ -162,12 +198,16 @@ class SrTraining:
 
     def symbols(self) -> np.ndarray:
         """The refined symbol of every node."""
+        if self.site_sampler is not None:
+            return self.site_sampler.symbols()
         number = self.splits[-1].number
         return number[2 * self.groups + self.sampler.bits()]
 
     def iterate(self, iteration: int) -> Record:
         """One sweep over all trees, then new parameters; splits and merges when their time has come."""
         settings = self.settings
+        if iteration > settings.all_split_iterations:
+            return self.iterate_sites(iteration)
         split, step = divmod(iteration - 1, settings.split_iterations)
         step += 1
         if split == len(self.splits):
@@ -180,17 +220,64 @@ class SrTraining:
         log_joint = self.sampler.resample_parameters(iteration)
         if settings.merge and step == self.merge_step:
             self.merge(iteration)
-        n_left = settings.iterations - iteration
-        is_last = split == settings.splits - 1 and step >= self.merge_step
-        if is_last and n_left < settings.average * settings.average_every and n_left % settings.average_every == 0:
+        if step >= self.merge_step and settings.is_averaged(iteration):
             self.means.add(self.sampler, self.words)
+        n_rules = float((self.sampler.cells("rule")[0] > 0).sum())
         return {
             "log_joint": log_joint,
             "acceptance": n_accepted / n_proposed,
             "changed": float(n_changed),
             "types_changed": float(n_types_changed),
             "symbols": float(self.splits[-1].exists.sum()),
-            "rules": float((self.sampler.cells("rule")[0] > 0).sum()),
+            "rules": n_rules,
+            "sites": 1.0,
+            "fragments": n_rules,
+        }
+
+    # ---- sites -------------------------------------------------------------------------------------------
+
+    def begin_sites(self) -> SrSiteSampler:
+        """Let every node be a site, with the symbol that the last split has given it."""
+        sampler = self.new_site_sampler()
+        sampler.take_parameters(self.sampler.parameters())
+        sampler.start(self.symbols())
+        self.site_sampler = sampler
+        return sampler
+
+    def new_site_sampler(self) -> SrSiteSampler:
+        settings = self.settings
+        sampler = make_site_sampler(
+            self.trees,
+            self.words,
+            self.splits[-1],
+            base=settings.base,
+            levels=settings.levels,
+            seed=self.seed,
+        )
+        if settings.stop_prob is not None:
+            sampler.set_stops(settings.stop_prob)
+        return sampler
+
+    def iterate_sites(self, iteration: int) -> Record:
+        """One sweep over the sites of all trees, or their subcategories, too, and new parameters."""
+        settings, sampler = self.settings, self.site_sampler or self.begin_sites()
+        joint = iteration > settings.all_split_iterations + settings.site_iterations
+        if settings.sites == "local" and not joint:
+            n_proposed, n_accepted, n_changed = sampler.local_sweep(iteration)
+        else:
+            n_proposed, n_accepted, n_changed = sampler.blocked_sweep(iteration, joint=joint)
+        log_joint = sampler.resample_parameters(iteration, stops=settings.stop_prob is None)
+        if settings.is_averaged(iteration):
+            self.site_means.add(sampler, self.words, settings.levels)
+        return {
+            "log_joint": log_joint,
+            "acceptance": n_accepted / n_proposed,
+            "changed": float(n_changed),
+            "types_changed": 0.0,
+            "symbols": float(self.splits[-1].exists.sum()),
+            "rules": float(len(sampler.cells("rule"))),
+            "sites": float(sampler.sites().mean()),
+            "fragments": float(len(sampler.dishes())),
         }
 
     @property
@@ -208,11 +295,15 @@ class SrTraining:
         self.sampler.merge(is_merged, iteration)
         last = self.splits[-1]
         self.splits[-1] = Subcategories(last.group_label, self.sampler.n_options(), last.n_labels)
+        base = refined_probabilities(self.trees, self.words, self.settings.base, self.splits[-1])
+        self.sampler.set_rule_base(base)
 
     def describe(self, record: Record) -> dict[str, str]:
         """The progress bar's figures."""
+        sites = {"sites": f"{record['sites']:.1%}"} if self.site_sampler is not None else {}
         return {
             "split": str(len(self.splits)),
+            **sites,
             "log joint": f"{record['log_joint']:.0f}",
             "accepted": f"{record['acceptance']:.1%}",
             "symbols": f"{record['symbols']:.0f}",
@@ -222,10 +313,33 @@ class SrTraining:
     def state(self) -> dict[str, np.ndarray]:
         """Splits, choices, seating, parameters, and the mean so far."""
         state = {f"options_{number}": split.n_options for number, split in enumerate(self.splits)}
+        if self.site_sampler is not None:
+            return state | self.site_state(self.site_sampler)
         state |= {"groups": self.groups, "bits": self.sampler.bits(), "parameters": self.sampler.parameters()}
         state |= {f"seating_{kind}": rows for kind, rows in self.sampler.seating().items()}
         state["mean_samples"] = np.array([self.means.n_samples], dtype=np.int64)
         return state | {f"mean_{name}": value for name, value in self.means.values.items()}
+
+    def site_state(self, sampler: SrSiteSampler) -> dict[str, np.ndarray]:
+        """The same once sites are sampled; the nodes' symbols are there as groups and bits, too."""
+        symbols = sampler.symbols()
+        groups = self.splits[-1].parent[symbols]
+        state = {"groups": groups, "bits": (self.splits[-1].number[2 * groups] != symbols).astype(np.uint8)}
+        state |= {"sites": sampler.sites(), "stops": sampler.stops(), "parameters": sampler.parameters()}
+        state |= {f"seating_{kind}": rows for kind, rows in sampler.seating().items()}
+        return state | {f"mean_{name}": value for name, value in self.site_means.state().items()}
+
+    def restore_sites(self, state: dict[str, np.ndarray]) -> None:
+        groups, bits = (np.asarray(state[name], dtype=np.int64) for name in ("groups", "bits"))
+        number = self.splits[-1].number
+        if groups.shape != bits.shape or ((groups < 0) | (bits < 0) | (bits > 1)).any():
+            raise ValueError("a node's subcategory is not there")
+        sampler = self.new_site_sampler()
+        sampler.set_parameters(state["parameters"])
+        sampler.set_stops(state["stops"])
+        sampler.restore(number[2 * groups + bits], state["sites"], seating_of(state))
+        means = {name.removeprefix("mean_"): value for name, value in state.items() if name.startswith("mean_")}
+        self.site_sampler, self.site_means = sampler, SiteMeans.restored(means)
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Go back to a state."""
@@ -233,6 +347,9 @@ class SrTraining:
             self.splits = read_splits(state, self.corpus)
             if len(self.splits) > self.settings.splits:
                 raise ValueError("the number of splits is another")
+            if "sites" in state:
+                self.restore_sites(state)
+                return
             self.groups = np.asarray(state["groups"], dtype=np.int32)
             self.sampler = self.new_sampler()
             self.sampler.set_parameters(state["parameters"])
@@ -248,6 +365,8 @@ class SrTraining:
 
     def model(self) -> Model:
         """The mean of the averaged samples, or of the present one if the run is not so far."""
+        if self.site_sampler is not None:
+            return self.site_model(self.site_sampler)
         means = self.means
         if not means.n_samples:
             means = RuleMeans()
@@ -264,10 +383,41 @@ class SrTraining:
             raw_probabilities(self.trees, self.settings.base, subcategories, bool(self.words.classes)),
             self.settings.levels,
         )
-        info = {"settings": asdict(self.settings), "seed": self.seed, "samples": means.n_samples}
+        return self.model_of(self.chain(refined), means.n_samples)
+
+    def site_model(self, sampler: SrSiteSampler) -> Model:
+        """The same once sites are sampled."""
+        means, levels = self.site_means, self.settings.levels
+        if not means.n_samples:
+            means = SiteMeans()
+            means.add(sampler, self.words, levels)
+        sites = SiteGrammar(self.corpus, self.trees, self.words, self.splits[-1], means, self.settings.base, levels)
+        return self.model_of(self.site_chain(sites), means.n_samples)
+
+    def model_of(self, levels: list[Level], n_samples: int) -> Model:
+        info = {"settings": asdict(self.settings), "seed": self.seed, "samples": n_samples}
         info |= {"trees": self.corpus.n_trees, "tokens": self.corpus.n_tokens}
         state = {name: value for name, value in self.state().items() if not name.startswith("mean_")}
-        return Model("srtsg", preparation_of(self.corpus), self.chain(refined), info, state, self.corpus)
+        return Model("srtsg", preparation_of(self.corpus), levels, info, state, self.corpus)
+
+    def ancestors(self, split: int) -> np.ndarray:
+        """For every refined symbol the one it was before the splits after number `split`."""
+        ancestor = np.arange(len(self.splits[-1].label))
+        for later in self.splits[: split - 1 : -1]:
+            ancestor = later.parent[ancestor]
+        return ancestor
+
+    def site_chain(self, sites: SiteGrammar) -> list[Level]:
+        """The treebank's own grammar, the split in the middle without fragments, and the transform."""
+        fine = sites.grammar()
+        same = np.arange(len(self.corpus.labels), dtype=np.int32)
+        ancestor = self.ancestors((len(self.splits) + 1) // 2)
+        refined, coarse = sites.coarse_grammar(self.symbols(), ancestor)
+        return [
+            Level(refined.raw_grammar(coarse)),
+            Level(coarse, same, coarse.label.astype(np.int32)),
+            Level(fine, same, sites.symbol_map(fine, ancestor)),
+        ]
 
     def chain(self, refined: RefinedGrammar) -> list[Level]:
         """The treebank's own grammar, the split in the middle, and all splits."""
@@ -277,8 +427,10 @@ class SrTraining:
         middle = (len(self.splits) + 1) // 2
         if middle == len(self.splits):
             return [*levels, Level(fine, same, fine.label.astype(np.int32))]
-        ancestor = np.arange(int(self.splits[-1].exists.sum()))
-        for split in self.splits[: middle - 1 : -1]:
-            ancestor = split.parent[ancestor]
-        coarse, symbol_map = refined.projected(fine, ancestor)
+        coarse, symbol_map = refined.projected(fine, self.ancestors(middle))
         return [*levels, Level(coarse, same, coarse.label.astype(np.int32)), Level(fine, same, symbol_map)]
+
+
+def seating_of(state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The tables of a state."""
+    return {name.removeprefix("seating_"): rows for name, rows in state.items() if name.startswith("seating_")}

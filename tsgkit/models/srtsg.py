@@ -145,6 +145,12 @@ def refinements(trees: TreeArrays, subcategories: Subcategories) -> np.ndarray:
     return sizes
 
 
+def refined_probabilities(trees: TreeArrays, words: Words, base: str, subcategories: Subcategories) -> np.ndarray:
+    """The last base: the probability of each refinement of every treebank rule; 1 for words with classes."""
+    raw = raw_probabilities(trees, base, subcategories, bool(words.classes))
+    return np.where(words.rule_class >= 0, 1.0, raw / refinements(trees, subcategories))
+
+
 def lexical_shares(trees: TreeArrays) -> np.ndarray:
     """The share of words among the rules of every label."""
     totals = np.bincount(trees.rule_label, weights=trees.rule_count, minlength=trees.n_labels)
@@ -165,14 +171,12 @@ def make_sampler(
     seed: int = 0,
 ) -> SrSampler:
     """A sampler with nobody seated."""
-    raw = raw_probabilities(trees, base, subcategories, bool(words.classes))
-    rule_base = raw / refinements(trees, subcategories)
     return SrSampler(
         trees,
         groups,
         subcategories.group_label,
         subcategories.n_options,
-        np.where(words.rule_class >= 0, 1.0, rule_base),
+        refined_probabilities(trees, words, base, subcategories),
         words.rule_class,
         lexical_shares(trees),
         words.class_word_base,
@@ -268,8 +272,8 @@ class RuleLists:
         self.add("binary", weights[two], parents[two], lefts[two], rights[two])
         self.add("unary", weights[~two], parents[~two], lefts[~two])
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        result = {kind: np.concatenate(rows) for kind, rows in self.rows.items() if rows}
+    def arrays(self) -> dict[str, Any]:
+        result: dict[str, Any] = {kind: np.concatenate(rows) for kind, rows in self.rows.items() if rows}
         return result | {f"{kind}_weight": np.concatenate(self.weights[kind]) for kind in result}
 
 

@@ -81,7 +81,7 @@ class SubcategoryTable:
         """The subcategories of a label, in the order of their names."""
         if label not in self.corpus.labels:
             raise UsageError(f"{label}: the model has no such label; it has {', '.join(sorted(self.corpus.labels))}")
-        wanted = np.flatnonzero(self.label == self.corpus.labels.index(label))
+        wanted = np.flatnonzero(self.label == self.corpus.labels.index(label)).tolist()
         return [self.describe(symbol, n_examples) for symbol in sorted(wanted, key=lambda each: self.names[each])]
 
     def describe(self, symbol: int, n_examples: int) -> Subcategory:

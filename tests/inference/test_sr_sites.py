@@ -1,0 +1,124 @@
+"""Training of symbol-refined grammars with substitution sites: phases, checkpoints, the model."""
+
+import numpy as np
+import pytest
+
+from tsgkit.errors import UsageError
+from tsgkit.inference.checkpoint import Checkpoint, checkpoint_path
+from tsgkit.inference.loop import Run
+from tsgkit.inference.srtsg import SrSettings, SrTraining
+from tsgkit.models.model import Model
+from tsgkit.parsing import Parser
+from tsgkit.treebank import Binarization, UnknownWords, load, prepare
+
+SHORT = {"splits": 2, "split_iterations": 3, "average": 2, "average_every": 1}
+
+
+def small_corpus(threshold=0):
+    return prepare(
+        load("sampler", "dev"), binarization=Binarization("right", 0), unknown=UnknownWords("unicode", threshold)
+    )
+
+
+def run_of(path, *, seed=1, threshold=0, resume=False, **settings):
+    training = SrTraining(small_corpus(threshold), SrSettings(**{**SHORT, **settings}), seed=seed)
+    return Run(training, path, training.settings.iterations, checkpoint_every=1, quiet=True, resume=resume)
+
+
+def trained(path, **options):
+    run_of(path, **options).run()
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"site_iterations": 3},
+        {"site_iterations": 3, "sites": "local", "stop_prob": 0.7},
+        {"joint_iterations": 3, "levels": 2},
+        {"site_iterations": 2, "joint_iterations": 2, "threshold": 1},
+    ],
+)
+def test_a_resumed_run_ends_the_same(tmp_path, settings):
+    whole = trained(tmp_path / "whole", **settings)
+    iterations = run_of(tmp_path / "parts", **settings).iterations
+    for n_done in range(5, iterations + 1):
+        run = run_of(tmp_path / "parts", resume=True, **settings)
+        run.iterations = n_done
+        run.run()
+    assert (tmp_path / "parts").read_bytes() == whole
+    assert trained(tmp_path / "other", seed=2, **settings) != whole
+
+
+def test_phases_and_the_mean(tmp_path):
+    run = run_of(tmp_path / "m", site_iterations=4, joint_iterations=3)
+    model = run.run()
+    assert len(run.history["sites"]) == 13
+    assert set(run.history["sites"][:6]) == {1.0}
+    assert run.history["sites"][6] < 1
+    assert model.info["samples"] == 2
+    symbols = run.training.symbols()
+    state = Model.load(tmp_path / "m").state
+    number = run.training.splits[-1].number
+    assert (number[2 * state["groups"] + state["bits"]] == symbols).all()
+
+
+def test_the_model_parses(tmp_path):
+    run_of(tmp_path / "m", site_iterations=3).run()
+    model = Model.load(tmp_path / "m")
+    assert len(model.levels) == 3
+    tree = Parser(model).parse_one(["The", "old", "mill", "stood", "by", "the", "unseenwordly", "."])
+    assert tree.label() == "TOP"
+    assert len(tree.leaves()) == 8
+
+
+def test_damaged_checkpoints_are_refused(tmp_path):
+    run = run_of(tmp_path / "m", site_iterations=2)
+    run.run()
+    training = run.training
+    state = Checkpoint.load(checkpoint_path(tmp_path / "m"), training.identity()).state
+    rows = state["seating_refined"]
+    assert len(rows)
+    broken = [
+        {"bits": state["bits"] + 1},
+        {"groups": state["groups"] + len(training.splits[-1].n_options)},
+        {"groups": state["groups"][1:]},
+        {"sites": np.zeros_like(state["sites"])},
+        {"sites": state["sites"] + 1},
+        {"stops": state["stops"] + 1},
+        {"parameters": state["parameters"][:, 1:]},
+        {"seating_refined": rows[1:]},
+        {"seating_refined": rows + np.array([10**6, 0])},
+        {"seating_refined": rows * [1, 0]},
+        {"seating_refinement": state["seating_refinement"][1:]},
+        {"seating_refinement": state["seating_refinement"] + 100},
+        {"seating_dish": state["seating_dish"][1:]},
+        {"seating_rule": state["seating_rule"][1:]},
+        {"seating_rule": state["seating_rule"] + [0, 100, 0, 0, 0, 0]},
+        {"seating_rule": state["seating_rule"] * -1},
+        {"seating_word": state["seating_word"] + [10**6, 0, 0]},
+        {"seating_class": state["seating_class"] + [0, 10**6, 0, 0]},
+        {"seating_base": np.concatenate([state["seating_base"]] * 2)},
+    ]
+    for change in broken:
+        other = SrTraining(training.corpus, training.settings, seed=1)
+        with pytest.raises(UsageError, match="does not fit"):
+            other.restore({**state, **change})
+    for name in state:
+        if name.startswith("seating"):
+            other = SrTraining(training.corpus, training.settings, seed=1)
+            with pytest.raises(UsageError, match="does not fit"):
+                other.restore({key: value for key, value in state.items() if key != name})
+
+
+def test_settings_that_do_not_fit_are_refused():
+    for settings in ({"site_iterations": -1}, {"sites": "all"}, {"joint_iterations": -2}, {"stop_prob": 1.0}):
+        with pytest.raises(UsageError):
+            SrSettings(**settings)
+
+
+def test_the_command(tsgkit):
+    options = ["--splits=1", "--split-iterations=2", "--site-iterations=2", "--joint-iterations=1", "--sites=local"]
+    done = tsgkit("train", "--model=srtsg", *options, "--stop-prob=0.6", "-o", "m", "sampler:dev", "--dev=sampler:dev")
+    assert "F1" in done.stdout
+    assert "stop-prob" in tsgkit("train", "--model=srtsg", "--stop-prob=2", "-o", "m", "sampler:dev", code=2).stderr

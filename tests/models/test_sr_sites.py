@@ -1,0 +1,312 @@
+"""The sampler of sites on refined trees against exact posteriors, its own counts, and the grammar it exports."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from nltk.tree import Tree
+from reference import pyp
+from reference.sr_sites import Frozen, Mutated, Reference, tree_weight
+
+from tsgkit._sr_sites import KINDS
+from tsgkit.models.rules import number_rules
+from tsgkit.models.srtsg import Subcategories, Words, lexical_shares, raw_probabilities, refinements
+from tsgkit.models.srtsg_sites import SiteGrammar, SiteMeans, make_site_sampler
+from tsgkit.treebank import FlatCorpus
+
+# Labels recur below themselves, so that fragments and their rules find each other in the same restaurants.
+BANKS = {
+    "ladder": ["(TOP (X (X (X (X a)))))"],
+    "ladders": ["(TOP (X (X (X a))))", "(TOP (X (X a)))"],
+    "chains": ["(TOP (X (X (X a))))", "(TOP (X (X a) (X a)))"],
+    "short": ["(TOP (X (X a)))", "(TOP (X (X b)))"],
+    "labels": ["(S (NP (D a) (N b)) (V c))", "(S (NP (D a) (N b)) (V c))"],
+}
+
+
+class Case:
+    """A sampler with fixed parameters, and the model it should sample from."""
+
+    def __init__(self, bank, *, levels=3, discount=0.4, classes=False, seed=1, mistake=""):
+        corpus = self.corpus = FlatCorpus.from_trees(map(Tree.fromstring, BANKS[bank]))
+        trees, self.levels = number_rules(corpus), levels
+        self.trees, n_labels = trees, trees.n_labels
+        n_options = np.where(np.arange(n_labels) == trees.label[0], 1, 2).astype(np.uint8)
+        self.subcategories = Subcategories(np.arange(n_labels, dtype=np.int32), n_options, n_labels)
+        label = self.subcategories.label
+        first = np.searchsorted(label, trees.label)
+        self.symbols = first + np.arange(len(first)) % n_options[trees.label]
+        rule_class = np.where(trees.rule_word >= 0, trees.rule_word % 2, -1) if classes else np.full(trees.n_rules, -1)
+        self.words = Words(
+            ["C0", "C1"] if classes else [], rule_class.astype(np.int32), np.array([0.5, 0.3])[: 2 * classes]
+        )
+        self.sampler = make_site_sampler(
+            trees, self.words, self.subcategories, base="frequency", levels=levels, seed=seed
+        )
+        n_pairs = 4 * n_labels + 1 + len(label)
+        pairs = np.array([[discount * (1 + place % 3) / 2, 0.5 + place % 4] for place in range(n_pairs)])
+        self.sampler.set_parameters(pairs.T)
+        stops = 0.3 + 0.1 * (np.arange(n_labels) % 4)
+        self.sampler.set_stops(stops)
+
+        def parameters(name):
+            kind, number = name[:2]
+            if kind in ("G", "JX"):
+                return tuple(pairs[4 * n_labels + (1 + number if kind == "G" else 0)])
+            return tuple(pairs["HIJW".index(kind) * n_labels + (label[number] if kind in ("H", "J") else number)])
+
+        raw = raw_probabilities(trees, "frequency", self.subcategories, classes)
+        self.reference = (Mutated if mistake else Reference)(
+            trees,
+            label.tolist(),
+            parameters=parameters,
+            stop=stops.tolist(),
+            levels=levels,
+            rule_base=(raw / refinements(trees, self.subcategories)).tolist(),
+            rule_class=rule_class.tolist(),
+            lexical_share=lexical_shares(trees).tolist(),
+            class_word_base=self.words.class_word_base.tolist(),
+        )
+
+        self.reference.mistake = mistake
+
+    def start(self):
+        self.sampler.start(self.symbols)
+        return self
+
+    def outcome(self, joint):
+        """Sites, symbols of sites, and numbers of tables, as the reference has them."""
+        sites, symbols = self.sampler.sites(), self.sampler.symbols()
+        n_tables = int(self.sampler.houses("dish")[1].sum())
+        n_lower = int(sum(self.sampler.houses(kind)[1].sum() for kind in KINDS))
+        shown = np.where(sites, symbols, -1) if joint else symbols
+        return tuple(sites.tolist()), tuple(shown.tolist()), n_tables, n_lower
+
+    def frequencies(self, move, n, thin, joint=False):
+        seen = Counter()
+        for iteration in range(n * thin):
+            MOVES[move](self.sampler, iteration)
+            if iteration % thin == thin - 1:
+                seen[self.outcome(joint)] += 1
+        return seen
+
+
+MOVES = {
+    "blocked": lambda sampler, iteration: sampler.blocked_sweep(iteration),
+    "joint": lambda sampler, iteration: sampler.blocked_sweep(iteration, joint=True),
+    "local": lambda sampler, iteration: sampler.local_sweep(iteration),
+}
+
+
+def whole(*outcome):
+    return outcome
+
+
+@pytest.mark.parametrize("move", MOVES)
+@pytest.mark.parametrize(
+    ("bank", "options"),
+    [
+        ("ladder", {}),
+        ("ladder", {"levels": 2}),
+        ("ladder", {"levels": 1}),
+        ("ladders", {"discount": 0.0}),
+        ("short", {"classes": True}),
+        ("short", {"classes": True, "levels": 1}),
+        ("chains", {"levels": 2}),
+        ("labels", {}),
+    ],
+)
+def test_posterior(bank, options, move):
+    if move == "joint" and bank in ("chains", "labels", "ladders"):
+        pytest.skip("too many states to enumerate")
+    case = Case(bank, **options).start()
+    expected = case.reference.posterior(case.symbols.tolist(), move == "joint", whole)
+    seen = case.frequencies(move, n=4000, thin=4, joint=move == "joint")
+    assert pyp.chi_square(seen, expected) > 1e-3
+
+
+@pytest.mark.parametrize("mistake", ["blind rules", "one refinement", "rootless"])
+def test_mistakes_are_noticed(mistake):
+    case = Case("ladders", mistake=mistake, discount=0.2).start()
+    wrong = case.reference.posterior(case.symbols.tolist(), False, lambda sites, *_: sites)
+    case.reference.mistake = ""
+    right = case.reference.posterior(case.symbols.tolist(), False, lambda sites, *_: sites)
+    seen = Counter()
+    for (sites, *_), n in case.frequencies("blocked", n=4000, thin=3).items():
+        seen[sites] += n
+    assert pyp.chi_square(seen, right) > 1e-3
+    assert pyp.chi_square(seen, wrong) < 1e-6
+
+
+# ---- the grammar ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("levels", [1, 2, 3])
+@pytest.mark.parametrize(("bank", "classes"), [("chains", False), ("labels", False), ("short", True), ("labels", True)])
+def test_trees_weigh_the_same_under_restaurants_and_grammar(bank, classes, levels):
+    case = Case(bank, levels=levels, classes=classes).start()
+    for iteration in range(5):
+        case.sampler.blocked_sweep(iteration, joint=iteration % 2 == 0)
+    means = SiteMeans()
+    for _ in range(2):  # the mean of a sample with itself
+        means.add(case.sampler, case.words, levels)
+        means = SiteMeans.restored(means.state())
+    rules = SiteGrammar(case.corpus, case.trees, case.words, case.subcategories, means, "frequency", levels)
+    grammar = rules.grammar()
+    roots = case.trees.tree_start[:-1].tolist()
+    weights = [tree_weight(grammar, case.trees, root) for root in roots]
+    assert weights == pytest.approx(Frozen(case.reference, case.sampler).trees(), rel=1e-9)
+    # Coarser grammars make the same trees.
+    for ancestor in (np.arange(len(case.subcategories.label)), case.subcategories.parent):
+        _, coarse = rules.coarse_grammar(case.sampler.symbols(), ancestor)
+        assert all(tree_weight(coarse, case.trees, root) > 0 for root in roots)
+        symbol_map = rules.symbol_map(grammar, ancestor)
+        known = symbol_map >= 0
+        assert (coarse.label[symbol_map[known]] == grammar.label[known]).all()
+
+
+# ---- counts -------------------------------------------------------------------------------------------------
+
+
+def mixed_sweeps(sampler, iterations, **options):
+    trace = []
+    for iteration in iterations:
+        for move in MOVES.values():
+            move(sampler, iteration)
+            assert sampler.counts_fit()
+        trace.append(sampler.resample_parameters(iteration, **options))
+    return trace
+
+
+def everything(sampler):
+    parts = [sampler.symbols(), sampler.sites(), sampler.parameters(), sampler.stops(), sampler.parts()]
+    return [part.tolist() for part in (*parts, sampler.dishes(), *sampler.seating().values())]
+
+
+@pytest.mark.parametrize("levels", [1, 2, 3])
+def test_counts_are_those_of_the_derivations(levels):
+    case = Case("labels", levels=levels, classes=True).start()
+    sampler = case.sampler
+    mixed_sweeps(sampler, range(40))
+    counts = Frozen(case.reference, sampler).counts
+    sites, symbols = sampler.sites().tolist(), sampler.symbols().tolist()
+    orders = Counter(case.reference.fragments(sites, symbols).values())
+    assert {dish: n for (name, dish), (n, _) in counts.items() if name[0] == "G"} == orders
+    sampler.empty()
+    for kind in ("dish", *KINDS):
+        assert not sampler.houses(kind)[:2].any()
+    assert not len(sampler.cells("rule"))
+    assert not len(sampler.cells("base"))
+    sampler.start(case.symbols)
+    assert sampler.counts_fit()
+
+
+@pytest.mark.parametrize("levels", [1, 2, 3])
+@pytest.mark.parametrize("classes", [False, True])
+def test_log_joint_is_that_of_the_definition(levels, classes):
+    case = Case("labels", levels=levels, classes=classes).start()
+    for iteration in range(5):
+        mixed_sweeps(case.sampler, [iteration], hyper=False, stops=False)
+        expected = Frozen(case.reference, case.sampler).log_joint(case.sampler.seating())
+        assert case.sampler.log_joint() == pytest.approx(expected, abs=1e-9)
+
+
+def test_going_on_from_what_was_saved():
+    case, other = Case("chains").start(), Case("chains")
+    mixed_sweeps(case.sampler, range(10))
+    other.sampler.set_parameters(case.sampler.parameters())
+    other.sampler.set_stops(case.sampler.stops())
+    other.sampler.restore(case.sampler.symbols(), case.sampler.sites(), case.sampler.seating())
+    assert everything(other.sampler) == everything(case.sampler)
+    traces = [mixed_sweeps(each.sampler, range(10, 20)) for each in (case, other)]
+    assert traces[0] == traces[1]
+    assert everything(other.sampler) == everything(case.sampler)
+
+
+# ---- parameters ---------------------------------------------------------------------------------------------
+
+
+def test_stopping_is_drawn_from_the_dishes_of_tables():
+    case = Case("labels").start()
+    mixed_sweeps(case.sampler, range(10), hyper=False, stops=False)
+    n_labels = case.trees.n_labels
+    numbers = np.zeros((2, n_labels))  # of frontiers and internal nodes
+
+    def count(part, n):
+        rule, *below = part
+        for label, code in zip(case.reference.rule_children[rule], below, strict=True):
+            if code is not None:
+                numbers[int(isinstance(code, tuple)), label] += n
+            if isinstance(code, tuple):
+                count(code, n)
+
+    for (name, dish), (_, n_tables) in Frozen(case.reference, case.sampler).counts.items():
+        if name[0] == "G":
+            count(dish[1:], n_tables)
+    draws = []
+    for iteration in range(4000):
+        case.sampler.resample_parameters(iteration, hyper=False)
+        draws.append(case.sampler.stops())
+    a, b = numbers + 1
+    spread = np.sqrt(a * b / (a + b) ** 2 / (a + b + 1))
+    assert (abs(np.mean(draws, axis=0) - a / (a + b)) < 4 * spread / np.sqrt(4000)).all()
+    assert np.std(draws, axis=0) == pytest.approx(spread, rel=0.1)
+
+
+def test_which_restaurants_share_parameters():
+    case = Case("labels", classes=True).start()
+    mixed_sweeps(case.sampler, range(3))
+    label = case.subcategories.label
+    word_label = np.zeros(case.sampler.houses("word").shape[1], dtype=int)
+    house_of = case.sampler.word_houses()
+    word_label[house_of[house_of >= 0]] = case.trees.rule_label[house_of >= 0]
+    groups = {
+        "dish": np.arange(len(label)),
+        "rule": label,
+        "base": np.arange(case.trees.n_labels),
+        "class": label,
+        "label_class": np.zeros(case.trees.n_labels, dtype=int),
+        "word": word_label,
+    }
+    for kind, group in groups.items():
+        pairs = case.sampler.houses(kind)[2:].T
+        _, first, place = np.unique(group, return_index=True, return_inverse=True)
+        assert (pairs == pairs[first][place]).all()
+        assert len(np.unique(pairs, axis=0)) == len(first)
+    before = case.sampler.parameters()
+    case.sampler.set_parameters(before)
+    assert (case.sampler.parameters() == before).all()
+
+
+# ---- what is refused ------------------------------------------------------------------------------------------
+
+
+def test_calls_that_do_not_fit_are_refused():
+    case = Case("short")
+    sampler, symbols = case.sampler, case.symbols
+    for call in (sampler.empty, lambda: sampler.local_sweep(1), lambda: sampler.blocked_sweep(1)):
+        with pytest.raises(ValueError, match="no trees are seated"):
+            call()
+    sites = np.ones(len(symbols))
+    for states, message in (
+        ((symbols[1:],), "symbol is not there"),
+        ((symbols + 100,), "symbol is not there"),
+        ((np.zeros_like(symbols),), "another label"),
+        ((symbols, sites[1:]), "do not fit"),
+        ((symbols, sites * 2), "do not fit"),
+        ((symbols, sites * 0), "no substitution site"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            sampler.start(*states)
+    for value in (0.0, 1.0, float("nan")):
+        with pytest.raises(ValueError, match="stopping"):
+            sampler.set_stops(value)
+    pairs = sampler.parameters()
+    for broken in (pairs[:, 1:], pairs + np.array([[1], [0]]), pairs * [[1], [0]], pairs * float("nan")):
+        with pytest.raises(ValueError, match="discount"):
+            sampler.set_parameters(broken)
+    with pytest.raises(ValueError, match="discount"):
+        sampler.take_parameters(pairs)
+    sampler.start(symbols)
+    with pytest.raises(ValueError, match="seated already"):
+        sampler.start(symbols)

@@ -1,0 +1,464 @@
+"""Symbol-refined tree-substitution grammars as weighted rules: the additive transform with all three levels.
+
+With the counts of a sample frozen, a site ``x_k`` takes a fragment that was seen, or goes to the base, ``x_k'``, where
+every rule is drawn by its restaurants and every child stops (and is a site) or goes on:
+
+    x_k   -> sig(e)            cached weight of the fragment      x_k   => x_k'   weight of a new table of G
+    x_k'  -> y_l* z_m*         cached weight of the rule in H     x_k'  => x''    weight of a new table of H
+    x''   -> y_l* z_m*         cached weight of the rule in I     x''   -> y? z?  a new table of I, times the last base
+    y_l*  => y_l, y_l'         stopping, and going on             y?    => y_l*   each subcategory alike
+
+Fragments share the private symbols of their common parts. Bridges join symbols of one node, so that the grammar has one
+rule for every rule and part seen and never their product.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tsgkit._sr_sites import SrSiteSampler
+from tsgkit.grammar import WeightedGrammar
+from tsgkit.models.rules import TreeArrays
+from tsgkit.models.srtsg import (
+    RefinedGrammar,
+    RuleLists,
+    Subcategories,
+    Words,
+    lexical_shares,
+    raw_probabilities,
+    refined_probabilities,
+)
+from tsgkit.treebank import FlatCorpus
+
+# Of the coarser grammars, which only prune: every refined rule gives away this much of its count.
+COARSE_DISCOUNT = 0.5
+COARSE_STRENGTH = 1.0
+NO_CHILD = -1
+
+
+def make_site_sampler(
+    trees: TreeArrays, words: Words, subcategories: Subcategories, *, base: str, levels: int = 3, seed: int = 0
+) -> SrSiteSampler:
+    """A sampler of sites with nobody seated."""
+    return SrSiteSampler(
+        trees,
+        subcategories.label,
+        refined_probabilities(trees, words, base, subcategories),
+        words.rule_class,
+        lexical_shares(trees),
+        words.class_word_base,
+        levels=levels,
+        seed=seed,
+    )
+
+
+def cached(counts: np.ndarray, house: np.ndarray, houses: np.ndarray) -> np.ndarray:
+    """The cached weights of dishes with these customers and tables (two rows) in these restaurants."""
+    customers, _, discount, strength = houses
+    return np.maximum(counts[0] - discount[house] * counts[1], 0.0) / (strength + customers)[house]
+
+
+def bridges(houses: np.ndarray) -> np.ndarray:
+    """The weight of a new table in every restaurant."""
+    customers, tables, discount, strength = houses
+    return (strength + discount * tables) / (strength + customers)
+
+
+@dataclass
+class WeightTable:
+    """Sums of weights of things with integer names, one row each.
+
+    Attributes
+    ----------
+    rows : ndarray of int64 with some columns
+    weight : ndarray of float
+    """
+
+    rows: np.ndarray
+    weight: np.ndarray
+
+    @classmethod
+    def empty(cls, n_columns: int) -> "WeightTable":
+        return cls(np.empty((0, n_columns), dtype=np.int64), np.empty(0))
+
+    def add(self, rows: np.ndarray, weight: np.ndarray) -> None:
+        """Add weights; rows that are there already keep theirs and get more."""
+        rows = np.concatenate([self.rows, rows])
+        self.rows, place = np.unique(rows, axis=0, return_inverse=True)
+        weights = np.concatenate([self.weight, weight])
+        self.weight = np.bincount(place.ravel(), weights=weights, minlength=len(self.rows))
+
+
+@dataclass
+class SiteMeans:
+    """The mean over samples of what a grammar is made of. Sums, to be divided by `n_samples`.
+
+    Attributes
+    ----------
+    number_of : dict
+        The number of every part that was seen, by its rule and children: a part's number, -1 for no child, ``-2 -
+        symbol`` for a frontier. Parts come before wholes.
+    fragments : WeightTable
+        Of (part, root symbol): cached weights in G.
+    rules, base : WeightTable
+        Of (rule, subcategories of parent and children): cached weights in H and I.
+    values : dict of ndarray
+        ``site_bridge`` and ``rule_bridge`` per symbol, ``base_bridge`` and ``stop`` per label, ``frequency`` of every
+        symbol among the nodes; and for words with classes what `RuleMeans` has, but ``word`` and ``word_bridge`` per
+        rule.
+    """
+
+    n_samples: int = 0
+    number_of: dict[tuple[int, int, int], int] = field(default_factory=dict)
+    fragments: WeightTable = field(default_factory=lambda: WeightTable.empty(2))
+    rules: WeightTable = field(default_factory=lambda: WeightTable.empty(4))
+    base: WeightTable = field(default_factory=lambda: WeightTable.empty(4))
+    values: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def add(self, sampler: SrSiteSampler, words: Words, levels: int) -> None:
+        """Add the present state of a sampler."""
+        numbers: list[int] = []
+        for rule, left, right in sampler.parts().tolist():
+            parts = (rule, numbers[left] if left >= 0 else left, numbers[right] if right >= 0 else right)
+            numbers.append(self.number_of.setdefault(parts, len(self.number_of)))
+        part, symbol, *counts = sampler.dishes().T
+        rows = np.stack([np.array(numbers, dtype=np.int64)[part], symbol], axis=1)
+        self.fragments.add(rows, cached(np.stack(counts), symbol, sampler.houses("dish")))
+        for name, value in sample_values(sampler, words, levels).items():
+            self.values[name] = self.values[name] + value if name in self.values else value
+        trees = sampler.trees
+        first = np.searchsorted(sampler.symbol_labels(), np.arange(trees.n_labels))
+        for kind, table in (("rule", self.rules), ("base", self.base)):
+            rows = sampler.cells(kind)
+            label = trees.rule_label[rows[:, 0]]
+            house = first[label] + rows[:, 1] if kind == "rule" else label
+            table.add(rows[:, :4], cached(rows[:, 4:].T, house, sampler.houses(kind)))
+        self.n_samples += 1
+
+    def mean(self, name: str) -> np.ndarray:
+        return self.values[name] / self.n_samples
+
+    def parts(self) -> np.ndarray:
+        return np.array(list(self.number_of), dtype=np.int64).reshape(-1, 3)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Everything, as arrays."""
+        state = {"samples": np.array([self.n_samples], dtype=np.int64), "parts": self.parts()}
+        for name in ("fragments", "rules", "base"):
+            table = getattr(self, name)
+            state |= {f"{name}_rows": table.rows, f"{name}_weight": table.weight}
+        return state | {f"value_{name}": value for name, value in self.values.items()}
+
+    @classmethod
+    def restored(cls, state: dict[str, np.ndarray]) -> "SiteMeans":
+        """What `state` gave."""
+        means = cls(int(state["samples"][0]))
+        means.number_of = {
+            (rule, left, right): number for number, (rule, left, right) in enumerate(state["parts"].tolist())
+        }
+        for name, n_columns in (("fragments", 2), ("rules", 4), ("base", 4)):
+            rows, weight = state[f"{name}_rows"].reshape(-1, n_columns), state[f"{name}_weight"]
+            if len(rows) != len(weight):
+                raise ValueError("a weight has no rule")
+            setattr(means, name, WeightTable(rows, weight))
+        names = [name for name in state if name.startswith("value_")]
+        means.values = {name.removeprefix("value_"): state[name] for name in names}
+        return means
+
+
+def sample_values(sampler: SrSiteSampler, words: Words, levels: int) -> dict[str, np.ndarray]:
+    """The values of one sample that `SiteMeans` adds up."""
+    symbol_label = sampler.symbol_labels()
+    n_symbols, n_labels = len(symbol_label), sampler.n_labels
+    result = {
+        "site_bridge": bridges(sampler.houses("dish")),
+        "rule_bridge": bridges(sampler.houses("rule")) if levels > 1 else np.ones(n_symbols),
+        "base_bridge": bridges(sampler.houses("base")) if levels > 2 else np.ones(n_labels),
+        "stop": sampler.stops(),
+        "frequency": np.bincount(sampler.symbols(), minlength=n_symbols).astype(np.float64),
+    }
+    if not words.classes:
+        return result
+    n_classes = len(words.classes)
+    # J_x, densely: labels by classes; and J_{x_k}: symbols by classes.
+    below = np.full((n_labels, n_classes), 1.0 / n_classes)
+    for kind in ("label_class", "class"):
+        houses, cells = sampler.houses(kind), sampler.cells(kind)
+        below = bridges(houses)[:, None] * (below if kind == "label_class" else below[symbol_label])
+        below[cells[:, 0], cells[:, 1]] += cached(cells[:, 2:].T, cells[:, 0], houses)
+    result["class"] = below
+    houses, cells, house_of = sampler.houses("word"), sampler.cells("word"), sampler.word_houses()
+    is_word = house_of >= 0
+    class_of_house = np.zeros(houses.shape[1], dtype=np.int64)
+    class_of_house[house_of[is_word]] = words.rule_class[is_word]
+    unseen = bridges(houses) * words.class_word_base[class_of_house]
+    result["word_bridge"] = np.where(is_word, unseen[house_of], 0.0)
+    result["word"] = result["word_bridge"].copy()
+    result["word"][cells[:, 0]] += cached(cells[:, 1:].T, house_of[cells[:, 0]], houses)
+    return result
+
+
+@dataclass
+class SiteGrammar:
+    """The transform of a mean of samples, and coarser grammars to prune it.
+
+    Symbols: sites ``x_k`` as `Subcategories.number` counts them, then ``x_k'``, then ``x_k*`` (a site or going on),
+    then for every label ``x''`` and ``x?`` (any subcategory), then private symbols.
+
+    Parameters
+    ----------
+    corpus : FlatCorpus
+    trees : TreeArrays
+    words : Words
+    subcategories : Subcategories
+    means : SiteMeans
+    base : str
+        Of the last base; see `raw_probabilities`.
+    levels : {1, 2, 3}
+    """
+
+    corpus: FlatCorpus
+    trees: TreeArrays
+    words: Words
+    subcategories: Subcategories
+    means: SiteMeans
+    base: str
+    levels: int
+
+    def __post_init__(self) -> None:
+        trees, words, subcategories = self.trees, self.words, self.subcategories
+        self.raw = raw_probabilities(trees, self.base, subcategories, bool(words.classes))
+        self.label = subcategories.label
+        self.n_symbols, self.n_labels = len(self.label), trees.n_labels
+        self.first = np.searchsorted(self.label, np.arange(self.n_labels))
+        # Of rules whose words have the same tag and class, the first stands for all.
+        self.word_house = np.arange(trees.n_rules)
+        is_word = words.rule_class >= 0
+        if is_word.any():
+            tags = np.stack([trees.rule_label, words.rule_class], axis=1)[is_word]
+            _, first_of, place = np.unique(tags, axis=0, return_index=True, return_inverse=True)
+            self.word_house[is_word] = np.flatnonzero(is_word)[first_of[place.ravel()]]
+        self.rules = RuleLists()
+
+    @property
+    def n_shared(self) -> int:
+        """The number of symbols that are not private."""
+        return 3 * self.n_symbols + 2 * self.n_labels
+
+    def add_rules(self, value: np.ndarray, parent: np.ndarray, rule: np.ndarray, children: list[np.ndarray]) -> None:
+        """Rules with symbols in place of their labels; what is given as a child that is not there does not matter."""
+        left, right = children
+        others = self.trees.rule_left_label[rule] >= 0
+        right = np.where(self.trees.rule_right_label[rule] >= 0, right, -1)
+        self.rules.add_with_children(value[others], parent[others], left[others], right[others])
+        self.rules.add("lexical", value[~others], parent[~others], self.trees.rule_word[rule[~others]])
+
+    def grammar(self) -> WeightedGrammar:
+        """The whole transform."""
+        trees, means, n_symbols, n_labels = self.trees, self.means, self.n_symbols, self.n_labels
+        site = np.arange(n_symbols)
+        inner, either = site + n_symbols, site + 2 * n_symbols
+        unrefined = 3 * n_symbols + np.arange(n_labels)
+        any_of = unrefined + n_labels
+        private_label = self.add_fragments()
+        self.rules.add("bridge", means.mean("site_bridge"), site, inner)
+        stop = means.mean("stop")[self.label]
+        self.rules.add("bridge", stop, either, site)
+        self.rules.add("bridge", 1.0 - stop, either, inner)
+        has_class = self.words.rule_class >= 0
+        for table, is_base in ((means.rules, False), (means.base, True)):
+            rule, own, *below = table.rows[~has_class[table.rows[:, 0]]].T
+            value = table.weight[~has_class[table.rows[:, 0]]] / means.n_samples
+            label = trees.rule_label[rule]
+            parent = unrefined[label] if is_base else inner[self.first[label] + own]
+            children = [
+                either[self.first[child[rule]] + subcategory]
+                for child, subcategory in zip((trees.rule_left_label, trees.rule_right_label), below, strict=True)
+            ]
+            self.add_rules(value, parent, rule, children)
+        backs_off = np.bincount(trees.rule_label[~has_class], minlength=n_labels) > 0
+        goes = backs_off[self.label]
+        self.rules.add("bridge", means.mean("rule_bridge")[goes], inner[goes], unrefined[self.label[goes]])
+        rule = np.flatnonzero(~has_class)
+        label = trees.rule_label[rule]
+        children = [any_of[child[rule]] for child in (trees.rule_left_label, trees.rule_right_label)]
+        value = self.raw[rule] * means.mean("base_bridge")[label]
+        self.add_rules(value, unrefined[label], rule, children)
+        per_label = np.bincount(self.label, minlength=n_labels)
+        self.rules.add("bridge", 1.0 / per_label[self.label], any_of[self.label], either)
+        words = self.add_words() if self.words.classes else list(self.corpus.words)
+        symbol_label = np.concatenate(
+            [self.label, self.label, self.label, np.arange(n_labels), np.arange(n_labels), private_label]
+        )
+        root = int(self.first[self.corpus.label[0]])
+        arrays: dict[str, Any] = self.rules.arrays()
+        return WeightedGrammar(self.corpus.labels, words, symbol_label.astype(np.int32), root, **arrays)
+
+    def add_fragments(self) -> np.ndarray:
+        """The rules of fragments; returns the labels of their private symbols."""
+        parts = self.means.parts()
+        rule = parts[:, 0]
+        is_part = np.zeros(len(parts), dtype=bool)
+        for codes in parts[:, 1:].T:
+            is_part[codes[codes >= 0]] = True
+        private = self.n_shared + np.cumsum(is_part) - 1
+        children = [np.where(codes >= 0, private[np.maximum(codes, 0)], -2 - codes) for codes in parts[:, 1:].T]
+        part, symbol = self.means.fragments.rows.T
+        weight = self.means.fragments.weight / self.means.n_samples
+        self.add_rules(weight, symbol, rule[part], [child[part] for child in children])
+        self.add_rules(np.ones(is_part.sum()), private[is_part], rule[is_part], [child[is_part] for child in children])
+        return self.trees.rule_label[rule[is_part]]
+
+    def add_words(self) -> list[str]:
+        """The lexical rules of the base where words have classes; returns all words, classes included."""
+        rows, weight = self.means.rules.rows, self.means.rules.weight / self.means.n_samples
+        lexical = self.words.rule_class[rows[:, 0]] >= 0
+        symbol = self.first[self.trees.rule_label[rows[lexical, 0]]] + rows[lexical, 1]
+        flat = self.flat_grammar(
+            self.label,
+            rows[lexical, 0],
+            symbol,
+            weight[lexical],
+            bridge=self.means.mean("rule_bridge"),
+            of_class=self.means.mean("class"),
+        )
+        of_base = RuleLists()
+        words = flat.add_words(of_base)
+        arrays = of_base.arrays()
+        symbols, numbers = arrays["lexical"].T
+        self.rules.add("lexical", arrays["lexical_weight"], symbols + self.n_symbols, numbers)
+        return words
+
+    def flat_grammar(
+        self,
+        label: np.ndarray,
+        rule: np.ndarray,
+        symbol: np.ndarray,
+        weight: np.ndarray,
+        *,
+        bridge: np.ndarray,
+        of_class: np.ndarray,
+        left: np.ndarray | None = None,
+        right: np.ndarray | None = None,
+        frequency: np.ndarray | None = None,
+        base_weight: np.ndarray | None = None,
+        base_bridge: np.ndarray | None = None,
+    ) -> RefinedGrammar:
+        """Refined rules with these weights as stage 1 has them: every symbol a group with one option.
+
+        Parameters
+        ----------
+        label : ndarray, one per symbol
+        rule, symbol, weight, left, right, base_weight : ndarrays, one per refined rule
+            Treebank rule, symbol, cached weight, symbols of the children, and cached weight without the root's
+            subcategory.
+        bridge, frequency : ndarrays, one per symbol
+        of_class : ndarray
+            The probability of every class under every symbol.
+        base_bridge : ndarray, one per label
+        """
+        trees = self.trees
+        # Every word once more, without weight: those that no symbol has cached are there, too.
+        extra = np.flatnonzero(self.words.rule_class >= 0)
+        n_extra = len(extra)
+        none = np.full(len(rule), -1)
+        first = np.searchsorted(label, np.arange(self.n_labels))
+        rule, weight = np.concatenate([rule, extra]), np.concatenate([weight, np.zeros(n_extra)])
+        symbol = np.concatenate([symbol, first[trees.rule_label[extra]]])
+        left, right, base_weight = (
+            np.concatenate([none if given is None else given, np.full(n_extra, value)])
+            for given, value in ((left, -1), (right, -1), (base_weight, 0.0))
+        )
+        word_class = self.words.rule_class[rule]
+        n_children = (trees.rule_left_label[rule] >= 0).astype(np.int64) + (trees.rule_right_label[rule] >= 0)
+        n_cells = 2 << n_children
+        first_cell = np.cumsum(n_cells) - n_cells
+        # Cells of I are shared by rules that differ in nothing but the root's subcategory.
+        _, first_row, base_cell = np.unique(
+            np.stack([rule, left, right], axis=1), axis=0, return_index=True, return_inverse=True
+        )
+        cells = np.zeros(n_cells.sum())
+        cells[first_cell] = weight
+        base_cells = np.zeros(4 * len(first_row))
+        base_cells[::4] = base_weight[first_row]
+        blocks = {
+            "rule": rule,
+            "group": symbol,
+            "left_group": left,
+            "right_group": right,
+            "label": trees.rule_label[rule],
+            "n_children": n_children,
+            "word_class": word_class,
+            "word_house": self.word_house[rule],
+            "first": first_cell,
+            "base_first": np.where(word_class >= 0, rule, 4 * base_cell.ravel()),
+        }
+        exists = np.arange(2 * len(label)) % 2 == 0
+        weights = {"rule": cells, "base": base_cells, "rule_bridge": np.repeat(bridge, 2) * exists}
+        if base_bridge is not None:
+            weights["base_bridge"] = base_bridge
+        if self.words.classes:
+            weights |= {"class": np.repeat(of_class, 2, axis=0)}
+            weights |= {name: self.means.mean(name) for name in ("word", "word_bridge")}
+        subcategories = Subcategories(label.astype(np.int32), np.ones(len(label), dtype=np.uint8), self.n_labels)
+        frequency = self.means.mean("frequency") if frequency is None else frequency
+        return RefinedGrammar(
+            self.corpus, trees, self.words, subcategories, blocks, weights, np.repeat(frequency, 2), self.raw, 3
+        )
+
+    def coarse_grammar(self, symbols: np.ndarray, ancestor: np.ndarray) -> tuple[RefinedGrammar, WeightedGrammar]:
+        """A grammar of refined rules alone, of the symbols of an earlier split: what prunes the transform.
+
+        Parameters
+        ----------
+        symbols : ndarray, one per node
+            The refined symbol of every node of the trees.
+        ancestor : ndarray, one per refined symbol
+            Its symbol in the earlier split.
+        """
+        trees, n_labels = self.trees, self.n_labels
+        n_coarse = int(ancestor.max()) + 1
+        label = np.zeros(n_coarse, dtype=np.int32)
+        label[ancestor] = self.label
+        own = ancestor[symbols]
+        children = [np.where(child >= 0, own[child], -1) for child in (trees.left, trees.right)]
+        rows, counts = np.unique(np.stack([trees.rule, own, *children], axis=1), axis=0, return_counts=True)
+        rule, symbol, left, right = rows.T
+        weight, bridge = discounted(counts, symbol, n_coarse)
+        base_rows, place = np.unique(rows[:, [0, 2, 3]], axis=0, return_inverse=True)
+        base_counts = np.bincount(place.ravel())
+        base_weight, base_bridge = discounted(base_counts, trees.rule_label[base_rows[:, 0]], n_labels)
+        frequency = self.means.mean("frequency")
+        total = np.bincount(ancestor, weights=frequency, minlength=n_coarse)
+        share = frequency / np.maximum(total, 1e-300)[ancestor]
+        of_class = np.zeros((n_coarse, len(self.words.classes)))
+        if self.words.classes:
+            np.add.at(of_class, ancestor, self.means.mean("class") * share[:, None])
+        flat = self.flat_grammar(
+            label,
+            rule,
+            symbol,
+            weight,
+            bridge=bridge,
+            of_class=of_class,
+            left=left,
+            right=right,
+            frequency=total,
+            base_weight=base_weight[place.ravel()],
+            base_bridge=base_bridge,
+        )
+        return flat, flat.grammar()
+
+    def symbol_map(self, fine: WeightedGrammar, ancestor: np.ndarray) -> np.ndarray:
+        """For every symbol of the transform the coarser one that prunes it, or -1."""
+        result = np.full(fine.n_symbols, -1, dtype=np.int32)
+        result[: 3 * self.n_symbols] = np.tile(ancestor, 3)
+        return result
+
+
+def discounted(counts: np.ndarray, house: np.ndarray, n_houses: int) -> tuple[np.ndarray, np.ndarray]:
+    """Weights by counts, each less a discount, and what is left of every restaurant for others."""
+    total = np.bincount(house, weights=counts, minlength=n_houses) + COARSE_STRENGTH
+    n_types = np.bincount(house, minlength=n_houses)
+    return (counts - COARSE_DISCOUNT) / total[house], (COARSE_STRENGTH + COARSE_DISCOUNT * n_types) / total
