@@ -112,8 +112,10 @@ def test_train(bench):
     head, *rows = text.splitlines()[1:4]
     assert head.split()[:2] == ["sentences", "nodes"]
     assert [row.split()[0] for row in rows] == ["20", "40"]
-    blocks = text.split("to the letter\n")[1].split("up to nodes that expand in one way only\n")
-    for block in blocks:
+    titles = re.findall(r"^planted (.*) after", text, flags=re.MULTILINE)
+    assert titles == ["fragments", "initial trees, with insertion,", "auxiliary trees, with insertion,"]
+    blocks = re.split(r"^(?:planted|to the letter|up to nodes) ?.*\n", text, flags=re.MULTILINE)[1:]
+    for block in filter(None, blocks):
         counts = [
             [int(number) for number in re.findall(r"(?<= )\d+(?= )", f"{line} ")] for line in block.splitlines()[1:]
         ]

@@ -7,8 +7,9 @@ Usage:
 Without --sizes and --derivation, the fragments of the last sample, one a line: how many places of the
 training trees it covers (its customers), its tables, its number of rules, and the fragment in brackets with
 open frontier nodes, as in (S (NP ) (VP (VBD said) (SBAR ))). Of a cfg model, the rules with their weights.
-Labels are those of the binarised trees, rare words have become their classes. Of an srtsg model, the labels
-with their numbers of subcategories; --subcategories shows what those of a label mean.
+Labels are those of the binarised trees, rare words have become their classes. Of an insertion model, auxiliary
+trees are listed too, as in (NP (JJ pretty) NP*), with the side of the foot on which their words go. Of an srtsg
+model, the labels with their numbers of subcategories; --subcategories shows what those of a label mean.
 
 Options:
   --sort=KEY            count (most frequent first), size (largest first) or root [default: count]
@@ -16,6 +17,8 @@ Options:
   --contains=NAME       only fragments with this word, or with a node of this label
   --min-count=N         only fragments seen at least so often (of a cfg model: of at least this weight)
   --min-size=N          only fragments of at least so many rules
+  --kind=KIND           all, initial or auxiliary trees [default: all]
+  --lexicalised         only fragments with a word
   --top=N               show so many, or all; 20 unless given
   --examples            with a training sentence, the words below the fragment in square brackets
   --subcategories=LABEL  instead, of an srtsg model: what the subcategories of a label have in common, words, rules
@@ -24,7 +27,8 @@ Options:
   --sizes               instead: how many fragments there are of each size, and how many places they cover
   --derivation=TREES    instead: the most probable derivation of each of these trees (a file, a folder, - or
                         another source, as annotated): a fragment a line, its count before it, indented by the
-                        depth of substitution, in the order that fills the first open node from the left
+                        depth of substitution, in the order that fills the first open node from the left; a + for
+                        each insertion at a node, which the next auxiliary tree fills
   --format=FORMAT       brackets, json, or discodop (fragment, tab, count: what disco-dop's fragments command
                         writes) [default: brackets]
   -q, --quiet           no remarks
@@ -42,16 +46,17 @@ from typing import Any
 from tsgkit.cli import choice, command, integer, number, parse_arguments
 from tsgkit.errors import UsageError
 from tsgkit.files import open_output
-from tsgkit.models.fragments import SORTS, FragmentTable, Step, cut
+from tsgkit.models.fragments import FOOT_MARK, KINDS, SORTS, FragmentTable, Step, cut
 from tsgkit.models.model import Model
 from tsgkit.models.subcategories import SubcategoryTable
-from tsgkit.models.tsg import is_site
+from tsgkit.models.tsg import node_states
 from tsgkit.parsing.known_tree import KnownTreeParser, NoDerivationError
 from tsgkit.treebank import read_trees
+from tsgkit.treebank.fragments import format_fragment
 from tsgkit.treebank.trees import words
 
 FORMATS = ("brackets", "json", "discodop")
-FILTERS = ("--root", "--contains", "--min-count", "--min-size", "--examples")
+FILTERS = ("--root", "--contains", "--min-count", "--min-size", "--lexicalised", "--examples")
 BAR_WIDTH = 40
 INDENT = "  "
 
@@ -72,6 +77,8 @@ def selected(arguments: dict[str, Any], table: FragmentTable) -> list[int]:
         contains=arguments["--contains"],
         min_count=0 if arguments["--min-count"] is None else number(arguments, "--min-count", 0),
         min_size=1 if arguments["--min-size"] is None else integer(arguments, "--min-size", 1),
+        kind=choice(arguments, "--kind", KINDS),
+        lexicalised=arguments["--lexicalised"],
         sort=choice(arguments, "--sort", SORTS),
     )
 
@@ -90,6 +97,11 @@ def shown(count: float) -> str:
     return str(count) if isinstance(count, int) else f"{count:.6g}"
 
 
+def with_bare_foot(brackets: str, root: str) -> str:
+    """An auxiliary tree as people write it: the foot without brackets."""
+    return brackets.replace(f"({root}{FOOT_MARK} )", f"{root}{FOOT_MARK}", 1)
+
+
 # ---- fragments -------------------------------------------------------------------------------------------
 
 
@@ -100,15 +112,18 @@ def fragment_lines(table: FragmentTable, numbers: list[int], form: str, examples
         return
     if form == "brackets":
         tables = "" if table.tables is None else f"{'tables':>8}"
-        yield f"{table.measure:>10}{tables}{'size':>6}  fragment\n"
+        side = f"{'side':>7}" if table.is_auxiliary.any() else ""
+        yield f"{table.measure:>10}{tables}{'size':>6}{side}  fragment\n"
     for each in numbers:
         fragment = table.fragment(each)
         if form == "discodop":
             yield f"{fragment.brackets}\t{shown(fragment.count)}\n"
             continue
         tables = "" if fragment.tables is None else f"{fragment.tables:>8}"
-        columns = f"{shown(fragment.count):>10}{tables}{fragment.size:>6}"
-        yield f"{columns}  {fragment.brackets}\n"
+        side = f"{fragment.side or '-':>7}" if table.is_auxiliary.any() else ""
+        columns = f"{shown(fragment.count):>10}{tables}{fragment.size:>6}{side}"
+        brackets = with_bare_foot(fragment.brackets, fragment.root) if fragment.side else fragment.brackets
+        yield f"{columns}  {brackets}\n"
         if examples:
             yield f"{'':>{len(columns)}}  {table.example(each).marked()}\n"
 
@@ -119,6 +134,8 @@ def fragment_value(table: FragmentTable, each: int, examples: bool) -> dict[str,
     if fragment.tables is not None:
         value["tables"] = fragment.tables
     value |= {"size": fragment.size, "root": fragment.root, "words": fragment.words}
+    if fragment.side:
+        value["side"] = fragment.side
     return value | {"example": asdict(table.example(each))} if examples else value
 
 
@@ -129,6 +146,14 @@ def why_nothing(model: Model, name: str | None) -> str:
         return "no fragment fits"
     known_as = lexicon.lookup(name, 1)
     return f"no fragment fits; as a word, {name} is rare or new, and the model knows it as {known_as}"
+
+
+def types_of(table: FragmentTable, numbers: list[int]) -> str:
+    """How many of these fragments are initial and how many auxiliary trees."""
+    if not table.is_auxiliary.any():
+        return ""
+    n_auxiliary = int(table.is_auxiliary[numbers].sum())
+    return f" ({len(numbers) - n_auxiliary} initial, {n_auxiliary} auxiliary)"
 
 
 # ---- subcategories ---------------------------------------------------------------------------------------
@@ -227,9 +252,7 @@ def derivations(model: Model, source: str, quiet: bool) -> Iterator[Derivation]:
             rows, log_weight = parser.best(encoded, symbols)
         except NoDerivationError as error:
             raise NoDerivationError(f"{source}: the model cannot make tree {position}: {error}") from None
-        sites = is_site(grammar, rows[:, 0])
-        rows[:, 0] = grammar.label[rows[:, 0]]
-        yield Derivation(sentence, log_weight, cut(rows, sites, grammar.labels, symbols))
+        yield Derivation(sentence, log_weight, cut(*node_states(grammar, rows), grammar.labels, symbols))
     if n_empty and not quiet:
         left_out = f"left out {n_empty} tree{'s'[: n_empty != 1]} without words"
         print(f"tsgkit: {source}: {left_out}", file=sys.stderr)
@@ -249,14 +272,20 @@ def derivation_lines(found: Iterable[Derivation], table: FragmentTable, form: st
             if form == "discodop":
                 yield f"{brackets}\t{count}\n"
             else:
-                yield f"{count:>10}  {INDENT * step.depth}{brackets}\n"
+                marked = format_fragment(step.marked)
+                if step.is_auxiliary:
+                    marked = with_bare_foot(marked, step.tree.label())
+                yield f"{count:>10}  {INDENT * step.depth}{marked}\n"
 
 
 def derivation_value(derivation: Derivation, table: FragmentTable) -> dict[str, Any]:
     steps = []
     for step in derivation.steps:
         value = {"fragment": step.brackets, table.measure: table.count_of.get(step.brackets, 0)}
-        steps.append(value | {"depth": step.depth, "start": step.start, "end": step.end})
+        value |= {"depth": step.depth, "start": step.start, "end": step.end}
+        if table.is_auxiliary.any():
+            value |= {"marked": format_fragment(step.marked), "auxiliary": step.is_auxiliary}
+        steps.append(value)
     return {"words": derivation.words, "log_probability": derivation.log_weight, "steps": steps}
 
 
@@ -280,9 +309,11 @@ def main(argv: list[str]) -> int:
         lines = derivation_lines(derivations(model, source, quiet), table, form)
     elif arguments["--sizes"]:
         lines = size_lines(table, numbers, form)
+        if table.is_auxiliary.any():
+            remark = f"{len(numbers)} fragments{types_of(table, numbers)}"
     else:
         lines = fragment_lines(table, numbers[:top], form, arguments["--examples"])
-        remark = f"{len(numbers[:top])} of {len(numbers)} fragments"
+        remark = f"{len(numbers[:top])} of {len(numbers)} fragments{types_of(table, numbers)}"
         if not numbers:
             remark = why_nothing(model, arguments["--contains"])
     with open_output() as file:

@@ -10,8 +10,8 @@ as it is.
 Options:
   -o MODEL, --output=MODEL  the file to write
   --model=KIND             cfg: relative frequencies of the rules of the binarised trees; tsg: a Bayesian
-                           tree-substitution grammar; srtsg: one with learned subcategories, the most
-                           accurate [default: cfg]
+                           tree-substitution grammar; insertion: one with auxiliary trees too; srtsg: one with
+                           learned subcategories, the most accurate [default: cfg]
   --dev=TREEBANK           parse this treebank with the finished model and say how well
   --format=FORMAT          of the input: auto, brackets or export [default: auto]
   --encoding=NAME          of the input [default: utf-8]
@@ -27,14 +27,15 @@ Cleaning:
   --root=LABEL             the root that every tree gets [default: TOP]
 
 Binarisation:
-  --binarize=METHOD        right, left or centre-head [default: right]
+  --binarize=METHOD        right, left or centre-head; centre-head for insertion, right for others unless given
   --horizontal=N           siblings that an intermediate symbol remembers, or all; 1 for cfg, 0 for others
                            unless given
   --vertical=N             1: labels as they are; 2: with the parent's; ...; 2 for cfg, 1 for others unless given
   --heads=RULES            for centre-head: penn, leftmost, rightmost or a file [default: penn]
 
 Rare words:
-  --unknown=MODEL          signature (English), three, one or unicode (any language) [default: unicode]
+  --unknown=MODEL          signature (English), three, one or unicode (any language); three for insertion,
+                           unicode for others unless given
   --threshold=N            words seen at most N times are replaced by their class; 0: none, and srtsg lets
                            every word back off to its class; 0 for srtsg, 1 for others unless given
 
@@ -58,7 +59,7 @@ Substitution sites (srtsg):
   --stop-prob=P            the probability of a site at every child in the base of fragments; sampled, one per
                            label, unless given
 
-Sampling (tsg):
+Sampling (tsg and insertion):
   --iterations=N           sweeps over the treebank [default: 1000]
   --sampler=NAME           blocked (whole trees) or local (single sites) [default: blocked]
   --process=NAME           pyp (Pitman-Yor) or dp (Dirichlet) [default: pyp]
@@ -67,15 +68,21 @@ Sampling (tsg):
   --batch=N                trees whose proposals are made together; the result depends on it [default: 8]
   --truncated              export only fragments in use and CFG rules, instead of the whole transform
 
-Sampling (tsg and srtsg):
+Sampling (insertion):
+  --stacked                several auxiliary trees may be inserted at one node
+  --insertion-prob=P       fix the probability of an insertion, for all labels, instead of learning one for each
+  --insertion-cutoff=N     leave out of the grammar what is expected to be inserted in a part of fragments less
+                           than N times in the training trees; 0 for the exact grammar [default: 0.01]
+
+Sampling (tsg, insertion and srtsg):
   --type-moves=N           after every sweep, so many proposals to change a fragment or refined rule wherever it
                            is used [default: 0]
   --average=N              the grammar is the mean over the last N samples [default: 20]
-  --average-every=N        iterations between these samples; 2 for srtsg, 10 for tsg unless given
+  --average-every=N        iterations between these samples; 2 for srtsg, 10 for others unless given
   --anneal-from=T          the temperature of the first iteration (srtsg: of every split) [default: 1]
   --anneal-iterations=N    iterations until the temperature is 1 [default: 0]
   --seed=N                 same seed, same model [default: 0]
-  --threads=N              for tsg and --dev; the result does not depend on it [default: 1]
+  --threads=N              not for srtsg, but for --dev; the result does not depend on it [default: 1]
   --checkpoint-every=N     iterations between checkpoints, which lie beside the model [default: 100]
   --resume                 go on from the checkpoint, if there is one
 
@@ -98,7 +105,7 @@ from tsgkit.inference.srtsg import SrSettings, SrTraining
 from tsgkit.inference.tsg import TsgSettings, TsgTraining
 from tsgkit.models.cfg import cfg_model
 from tsgkit.models.model import Model
-from tsgkit.options import binarization_of, cleaning_of, seed_of, unknown_of
+from tsgkit.options import binarization_of, cleaning_of, optional_number, seed_of, unknown_of
 from tsgkit.parsing import Parser
 from tsgkit.progress import progress
 from tsgkit.treebank import Binarization, FlatCorpus, Lexicon, UnknownWords, prepare, read_trees
@@ -108,9 +115,18 @@ from tsgkit.treebank.trees import words
 
 # What options are unless given.
 USUAL = {
-    "cfg": {"--horizontal": "1", "--vertical": "2", "--threshold": "1"},
-    "tsg": {"--horizontal": "0", "--vertical": "1", "--threshold": "1", "--average-every": "10"},
-    "srtsg": {"--horizontal": "0", "--vertical": "1", "--threshold": "0", "--average-every": "2"},
+    "cfg": {"--horizontal": "1", "--vertical": "2"},
+    "tsg": {},
+    "insertion": {"--binarize": "centre-head", "--unknown": "three"},
+    "srtsg": {"--threshold": "0", "--average-every": "2"},
+}
+USUAL_ELSE = {
+    "--binarize": "right",
+    "--unknown": "unicode",
+    "--horizontal": "0",
+    "--vertical": "1",
+    "--threshold": "1",
+    "--average-every": "10",
 }
 
 
@@ -185,6 +201,10 @@ def sampled_run(arguments: dict[str, Any], corpus: FlatCorpus, kind: str) -> Run
                 init=arguments["--init"],
                 batch=integer(arguments, "--batch", 1),
                 truncated=arguments["--truncated"],
+                insertion=kind == "insertion",
+                stacked=arguments["--stacked"],
+                insertion_probability=optional_number(arguments, "--insertion-prob"),
+                insertion_cutoff=number(arguments, "--insertion-cutoff", 0),
                 **shared,
             ),
             iterations=iterations,
@@ -210,12 +230,21 @@ def report_dev(model: Model, source: str, threads: int, quiet: bool) -> None:
     print(f"{source}: F1 {score.f1:.2f}, strict {score.strict.f1:.2f}")
 
 
+def types_of(model: Model) -> str:
+    """The size of a grammar with insertion as the paper gives it: initial and auxiliary trees of the last sample."""
+    if "history_auxiliary" not in model.state:
+        return ""
+    n_types, n_auxiliary = (int(model.state[f"history_{name}"][-1]) for name in ("fragments", "auxiliary"))
+    return f" {n_types - n_auxiliary} initial and {n_auxiliary} auxiliary trees,"
+
+
 @command
 def main(argv: list[str]) -> int:
     """Train, write the model, and say what came out."""
     arguments = parse_arguments(__doc__, argv)
     kind = choice(arguments, "--model", tuple(USUAL))
-    arguments |= {option: usual for option, usual in USUAL[kind].items() if arguments[option] is None}
+    usual = {**USUAL_ELSE, **USUAL[kind]}
+    arguments |= {option: value for option, value in usual.items() if arguments[option] is None}
     started = time.perf_counter()
     corpus = corpus_of(arguments)
     interrupted = False
@@ -230,7 +259,8 @@ def main(argv: list[str]) -> int:
         grammar = model.grammar
         print(
             f"{arguments['--output']}: {corpus.n_trees} trees, {corpus.n_tokens} tokens,"
-            f" {len(grammar.labels)} labels, {grammar.n_rules} rules, {time.perf_counter() - started:.1f} s",
+            f" {len(grammar.labels)} labels,{types_of(model)} {grammar.n_rules} rules,"
+            f" {time.perf_counter() - started:.1f} s",
             file=sys.stderr,
         )
     if interrupted:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tsgkit.cli import choice, integer
+from tsgkit.cli import choice, integer, number
 from tsgkit.errors import UsageError
 from tsgkit.treebank import Binarization, Cleaning, UnknownWords
 from tsgkit.treebank.binarize import METHODS
@@ -40,6 +40,11 @@ def unknown_of(arguments: dict[str, Any]) -> UnknownWords | None:
 def optional_integer(arguments: dict[str, Any], option: str, minimum: int) -> int | None:
     """The value of an option that need not be given."""
     return None if arguments[option] is None else integer(arguments, option, minimum)
+
+
+def optional_number(arguments: dict[str, Any], option: str) -> float | None:
+    """The same for any number from 0 on."""
+    return None if arguments[option] is None else number(arguments, option, 0)
 
 
 def seed_of(arguments: dict[str, Any]) -> int:

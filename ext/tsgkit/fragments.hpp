@@ -1,5 +1,6 @@
 // Elementary trees, each stored once: a fragment is a rule and, for every child, the fragment that goes on below it
-// or none (a frontier). Subtrees are fragments themselves, so they are shared.
+// or none (a frontier). Subtrees are fragments themselves, so they are shared. An auxiliary tree has one child of its
+// root marked as the foot, so it is never the same as an initial tree.
 //
 // A fragment lives as long as it is part of another one or somebody orders it; `release` removes it, and what only
 // it used, when neither holds any more. Numbers are given again, so memory does not grow beyond what is in use.
@@ -14,6 +15,7 @@ namespace tsgkit {
 
 constexpr int32_t FRONTIER = -1;
 constexpr int32_t MISSING = -2;
+constexpr int32_t FOOT = -3;
 
 inline void prefetch(const void* place) {
 #if defined(__GNUC__)
@@ -33,6 +35,8 @@ struct alignas(64) Fragment {
     uint32_t epoch = 0;             // when its log base probability was computed; 0: never
     double log_base = 0.0;
     Tables tables;                  // who ordered it
+
+    bool is_auxiliary() const { return left == FOOT || right == FOOT; }
 };
 
 class FragmentStore {

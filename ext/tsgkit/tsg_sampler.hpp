@@ -9,6 +9,15 @@
 //     S_g(v) = prod_{children y}  I(y) where g has a frontier,  S_{g_y}(y) where g goes on
 //     I(v)   = sum_{cached e that match at v} w_e S_e(v)  +  b_c B(v)
 //
+// With insertion, a node v inside of an elementary tree, whose label X one of its children u has too, can be the root of
+// an auxiliary tree with the foot u: the tree it stands in, its host, then goes on at u. For any state h of the host,
+//
+//     A(v, u) = sum_{cached auxiliary e' that match} w'_e' S_e'(v)  +  b'_X P'(rule at v, u the foot) [ s I(y) + (1 - s) N_B(y) ]
+//     N_h(v)  = (1 - a_X) h(v)  +  a_X sum_u A(v, u) h(u)
+//
+// where y is the sibling of u, and N_h stands for h wherever an elementary tree goes on into a node. If insertions may be
+// stacked, N_h(u) takes the place of h(u). With a = 0, for all labels, nothing differs from a grammar without insertion.
+//
 // All values of a node are divided by its I(v), whose logs are summed, so that deep trees do not underflow.
 #pragma once
 
@@ -38,7 +47,12 @@ enum class Purpose : uint64_t {
     kSite = 7,
     kSiteOrder = 8,
     kType = 9,
+    kInsertion = 10,
 };
+
+// What a derivation says of a node: it is inside of an elementary tree (or a foot), the root of an initial tree, or the
+// root of an auxiliary tree whose foot is its left (or only) or its right child.
+enum State : uint8_t { kGoesOn = 0, kSite = 1, kLeftFoot = 2, kRightFoot = 3 };
 
 inline uint64_t stream_number(Purpose purpose, uint64_t item) { return static_cast<uint64_t>(purpose) << 40 | item; }
 
@@ -67,19 +81,23 @@ public:
     // Per rule.
     std::vector<double> rule_probability, rule_log_probability;
     std::vector<int32_t> rule_label, rule_left_label, rule_right_label;
+    std::vector<double> foot_probability, foot_log_probability;   // P' with one child as the foot; 0 where none can be
     // Per label.
-    std::vector<House> houses;
+    std::vector<House> houses;   // of initial trees; with insertion, those of auxiliary trees follow
     std::vector<double> stop, log_stop, log_go;
-    // The derivations: whether a node is a substitution site, and if so the number of the fragment below it.
-    std::vector<uint8_t> is_site;
+    std::vector<double> insert, log_insert, log_no_insert;
+    // The derivations: what each node is (a State), and of all roots of elementary trees the number of the fragment.
+    std::vector<uint8_t> state;
     std::vector<int32_t> dish;
     FragmentStore store;
     uint64_t seed = 0;
+    bool has_insertion = false;   // whether there are auxiliary trees at all
+    bool is_stacked = false;      // whether a foot may be the host of another insertion
 
     struct SweepCounts {
         int64_t n_proposed = 0;
         int64_t n_accepted = 0;
-        int64_t n_changed = 0;   // accepted proposals that differ from what was there; sites that flipped
+        int64_t n_changed = 0;   // accepted proposals that differ from what was there; nodes that changed
     };
 
     int64_t n_trees() const { return static_cast<int64_t>(tree_start.size()) - 1; }
@@ -88,7 +106,14 @@ public:
         return Stream(seed, iteration, stream_number(purpose, item));
     }
 
-    // Seat all trees as `is_site` says; nobody may be seated yet.
+    size_t n_labels() const { return stop.size(); }
+
+    // The restaurant where a fragment is ordered.
+    int32_t house_of(const Fragment& fragment) const {
+        return rule_label[fragment.rule] + (fragment.is_auxiliary() ? static_cast<int32_t>(n_labels()) : 0);
+    }
+
+    // Seat all trees as `state` says; nobody may be seated yet.
     void seat_all() {
         dish.assign(label.size(), -1);
         Choice choice;
@@ -96,7 +121,7 @@ public:
         for (int64_t tree = 0; tree < n_trees(); ++tree) {
             Stream own = stream(0, Purpose::kStart, tree);
             seats.clear();
-            choice.is_site.assign(&is_site[tree_start[tree]], &is_site[tree_start[tree]] + n_nodes_of(tree));
+            choice.state.assign(&state[tree_start[tree]], &state[tree_start[tree]] + n_nodes_of(tree));
             describe(tree, choice);
             seat_tree(tree, choice, seats, own);
         }
@@ -157,6 +182,7 @@ public:
 
     SweepCounts local_sweep(uint64_t iteration, double temperature) {
         SweepCounts counts;
+        Scratch scratch;
         const std::vector<int64_t> order =
             random_order(static_cast<int64_t>(label.size()), iteration, Purpose::kSiteOrder);
         for (size_t place = 0; place < order.size(); ++place) {
@@ -165,11 +191,12 @@ public:
             if (place + NEAR < order.size()) prefetch_fragments(static_cast<int32_t>(order[place + NEAR]));
             if (place + CLOSE < order.size()) prefetch_lookup(static_cast<int32_t>(order[place + CLOSE]));
             const int32_t node = static_cast<int32_t>(order[place]);
-            if (parent[node] < 0) continue;
+            if (parent[node] < 0 || (!is_stacked && is_foot(node))) continue;
             Stream own = stream(iteration, Purpose::kSite, node);
             ++counts.n_proposed;
             ++counts.n_accepted;
-            counts.n_changed += resample_site(node, temperature, own);
+            const bool is_plain = !can_insert(node) && !is_foot(node);   // a site or not, there is nothing else
+            counts.n_changed += is_plain ? resample_site(node, temperature, own) : resample_node(node, scratch, temperature, own);
         }
         return counts;
     }
@@ -190,7 +217,7 @@ public:
         }
         for (int64_t move = 0; move < n_moves; ++move) {
             const int32_t node = static_cast<int32_t>(own.below(label.size()));
-            if (parent[node] < 0) continue;
+            if (parent[node] < 0 || state[node] >= kLeftFoot || is_foot(node)) continue;
             ++counts.n_proposed;
             const bool accepted = resample_type(node, places, scratch, temperature, own);
             counts.n_accepted += accepted;
@@ -201,24 +228,34 @@ public:
 
     // ---- parameters -------------------------------------------------------------------------------------------
 
-    // Numbers over the dishes of all tables, and of table sizes by label.
+    // Numbers over the dishes of all tables, of table sizes by restaurant, and of insertions that are or could be.
     struct Totals {
-        std::vector<int64_t> rules;
+        std::vector<int64_t> rules, foot_rules;
         std::vector<int64_t> frontier, internal;
+        std::vector<int64_t> inserted, not_inserted;
         std::vector<std::vector<int64_t>> tables_by_size;
     };
 
     Totals totals() const {
         Totals result;
         result.rules.assign(rule_label.size(), 0);
-        result.frontier.assign(houses.size(), 0);
-        result.internal.assign(houses.size(), 0);
+        result.foot_rules.assign(rule_label.size(), 0);
+        for (auto* counts : {&result.frontier, &result.internal, &result.inserted, &result.not_inserted}) {
+            counts->assign(n_labels(), 0);
+        }
         result.tables_by_size.resize(houses.size());
+        for (size_t node = 0; has_insertion && node < state.size(); ++node) {
+            if (state[node] >= kLeftFoot) {
+                ++result.inserted[label[node]];
+            } else if (could_insert(static_cast<int32_t>(node))) {
+                ++result.not_inserted[label[node]];
+            }
+        }
         std::vector<int32_t> waiting;
         for (const Fragment& root : store.fragments) {
             if (root.tables.n_tables == 0) continue;
             const int64_t n_tables = root.tables.n_tables;
-            std::vector<int64_t>& sizes = result.tables_by_size[rule_label[root.rule]];
+            std::vector<int64_t>& sizes = result.tables_by_size[house_of(root)];
             for (const auto& entry : root.tables.by_size) {
                 if (static_cast<size_t>(entry.first) >= sizes.size()) sizes.resize(entry.first + 1, 0);
                 sizes[entry.first] += entry.second;
@@ -227,11 +264,11 @@ public:
             while (!waiting.empty()) {
                 const Fragment& fragment = store.fragments[waiting.back()];
                 waiting.pop_back();
-                result.rules[fragment.rule] += n_tables;
+                (fragment.is_auxiliary() ? result.foot_rules : result.rules)[fragment.rule] += n_tables;
                 const int32_t children[2] = {fragment.left, fragment.right};
                 const int32_t labels[2] = {rule_left_label[fragment.rule], rule_right_label[fragment.rule]};
                 for (int side = 0; side < 2; ++side) {
-                    if (labels[side] < 0) continue;
+                    if (labels[side] < 0 || children[side] == FOOT) continue;
                     (children[side] < 0 ? result.frontier : result.internal)[labels[side]] += n_tables;
                     if (children[side] >= 0) waiting.push_back(children[side]);
                 }
@@ -240,15 +277,19 @@ public:
         return result;
     }
 
-    // log p(derivations, seating | hyperparameters, stop probabilities)
+    // log p(derivations, seating | hyperparameters, stop and insertion probabilities)
     double log_joint(const Totals& sums) const {
         double result = 0.0;
         for (size_t symbol = 0; symbol < houses.size(); ++symbol) {
             result += log_seating(houses[symbol], sums.tables_by_size[symbol]);
+            if (symbol >= n_labels()) continue;
+            if (sums.inserted[symbol]) result += sums.inserted[symbol] * log_insert[symbol];
+            result += sums.not_inserted[symbol] * log_no_insert[symbol];
             result += sums.frontier[symbol] * log_stop[symbol] + sums.internal[symbol] * log_go[symbol];
         }
         for (size_t number = 0; number < sums.rules.size(); ++number) {
             if (sums.rules[number]) result += sums.rules[number] * rule_log_probability[number];
+            if (sums.foot_rules[number]) result += sums.foot_rules[number] * foot_log_probability[number];
         }
         return result;
     }
@@ -268,7 +309,27 @@ public:
         ++epoch_;
     }
 
-    // One pair (discount, strength) per label; a Dirichlet process keeps its discount of 0.
+    // Labels without any rule that could have a foot have no insertions.
+    void resample_insertions(uint64_t iteration, const Totals& sums) {
+        std::vector<bool> can_be_root(n_labels(), false);
+        for (size_t number = 0; number < foot_probability.size(); ++number) {
+            if (foot_probability[number] > 0.0) can_be_root[rule_label[number]] = true;
+        }
+        for (size_t symbol = 0; symbol < n_labels(); ++symbol) {
+            if (!can_be_root[symbol]) continue;
+            Stream own = stream(iteration, Purpose::kInsertion, symbol);
+            const double drawn = own.beta(1.0 + sums.inserted[symbol], 1.0 + sums.not_inserted[symbol]);
+            set_insertion(symbol, std::min(std::max(drawn, 1e-9), 1.0 - 1e-9));
+        }
+    }
+
+    void set_insertion(size_t symbol, double probability) {
+        insert[symbol] = probability;
+        log_insert[symbol] = std::log(probability);
+        log_no_insert[symbol] = std::log1p(-probability);
+    }
+
+    // One pair (discount, strength) per restaurant; a Dirichlet process keeps its discount of 0.
     void resample_hyper(uint64_t iteration, const Totals& sums, bool is_dirichlet) {
         for (size_t symbol = 0; symbol < houses.size(); ++symbol) {
             Stream own = stream(iteration, Purpose::kHyper, symbol);
@@ -283,16 +344,17 @@ private:
     static constexpr double SMALLEST = 1e-120;   // below this, logarithms
 
     struct Seat {
-        int32_t node;
+        int32_t house;
         int32_t fragment;
         int32_t size;         // of the table before
         int32_t table = -1;   // which one, if it is followed
     };
 
-    // The sites of a tree, and for the fragment that then begins at, or goes on below, each node: its number (MISSING
-    // if it is not stored) and its base probability. For the present sites, only the numbers at sites are there.
+    // A derivation of a tree, and of the fragment that has its root, or goes on, at each node: its number (MISSING if
+    // it is not stored) and its base probability; at the root of an auxiliary tree, of that. For the present derivation,
+    // only the numbers at roots are there.
     struct Choice {
-        std::vector<uint8_t> is_site;
+        std::vector<uint8_t> state;
         std::vector<int32_t> number;
         std::vector<double> base;
         uint64_t n_removed = 0;   // from the store when the numbers were found
@@ -304,14 +366,27 @@ private:
         double log_after = 0.0;
     };
 
+    // A node still to be drawn, and how it goes on: SITE, BASE, or by a fragment's part.
+    struct Waiting {
+        int32_t node;
+        int32_t way;
+        bool may_insert;
+    };
+    static constexpr int32_t SITE = -3, BASE = -4;
+
     struct Scratch {
-        std::vector<double> base;                       // B(v) / I(v)
+        std::vector<double> base, base_on;              // B(v) / I(v) and N_B(v) / I(v)
+        std::vector<double> foot_weight;                // a A(v, u) / I(v), for either child as u
         std::vector<int32_t> match_begin, match_end;    // the fragments that match at v ...
+        std::vector<int32_t> on_begin, on_end;          // ... and those with which an elementary tree can go on into v
+        std::vector<double> on_factor;                  // by which the values of the latter are to be multiplied
         std::vector<int32_t> match;
-        std::vector<double> value;                      // ... and their S_g(v) / I(v)
-        std::vector<int32_t> number;                    // the fragment below v
+        std::vector<double> value;                      // S_g(v) / I(v) and N_g(v) / I(v)
+        std::vector<int32_t> place;                     // of a fragment among the latter, -1 if it is not there
+        std::vector<int32_t> number;                    // the fragment below v under some derivation, or MISSING
+        std::vector<double> log_base;                   // log P0 of it
         std::vector<int32_t> nodes;
-        std::vector<std::pair<int32_t, int32_t>> waiting;
+        std::vector<Waiting> waiting;
         double log_inside = 0.0;
     };
 
@@ -337,9 +412,56 @@ private:
         return order;
     }
 
+    // ---- insertions ---------------------------------------------------------------------------------------------
+
+    int32_t child(int32_t node, int side) const { return side ? right[node] : left[node]; }
+
+    // The foot below the root of an auxiliary tree.
+    int32_t foot(int32_t node, uint8_t value) const { return child(node, value - kLeftFoot); }
+
+    bool is_foot(int64_t node) const {
+        const int32_t up = parent[node];
+        return up >= 0 && state[up] >= kLeftFoot && foot(up, state[up]) == node;
+    }
+
+    // Whether a node has no insertion, but could.
+    bool could_insert(int32_t node) const { return state[node] == kGoesOn && (is_stacked || !is_foot(node)); }
+
+    // Whether this child can be the foot of an insertion.
+    bool can_be_foot(int32_t node, int side) const {
+        const int32_t below = child(node, side);
+        return below >= 0 && label[below] == label[node] && foot_probability[rule[node]] > 0.0;
+    }
+
+    bool can_insert(int32_t node) const {
+        return has_insertion && insert[label[node]] > 0.0 && (can_be_foot(node, 0) || can_be_foot(node, 1));
+    }
+
+    // The restaurant where the fragment at a node of this state is ordered.
+    int32_t house_at(int64_t node, uint8_t value) const {
+        return label[node] + (value >= kLeftFoot ? static_cast<int32_t>(n_labels()) : 0);
+    }
+
+    // The log probability of a tree's insertions and of there being no others.
+    double log_choices(int64_t tree, const uint8_t* value) const {
+        double result = 0.0;
+        if (!has_insertion) return result;
+        const int64_t first = tree_start[tree], n_nodes = tree_start[tree + 1] - first;
+        for (int64_t node = 0; node < n_nodes; ++node) {
+            const int32_t symbol = label[first + node];
+            if (value[node] == kGoesOn) {
+                result += log_no_insert[symbol];
+            } else if (value[node] >= kLeftFoot) {
+                result += log_insert[symbol];
+                if (!is_stacked) result -= log_no_insert[symbol];   // the foot's
+            }
+        }
+        return result;
+    }
+
     // ---- seating of whole trees ---------------------------------------------------------------------------------
 
-    // Describe the fragments that the sites of a choice make.
+    // Describe the fragments that a choice makes.
     void describe(int64_t tree, Choice& choice) const {
         const int64_t first = tree_start[tree], n_nodes = n_nodes_of(tree);
         choice.number.resize(n_nodes);
@@ -353,10 +475,10 @@ private:
         }
     }
 
-    // The same for the sites as they are.
+    // The same for the derivation as it is.
     void describe_present(int64_t tree, Choice& choice) const {
         const int64_t first = tree_start[tree], n_nodes = n_nodes_of(tree);
-        choice.is_site.assign(&is_site[first], &is_site[first] + n_nodes);
+        choice.state.assign(&state[first], &state[first] + n_nodes);
         choice.number.assign(&dish[first], &dish[first] + n_nodes);
         choice.base.resize(n_nodes);
         for (int64_t node = n_nodes - 1; node >= 0; --node) choice.base[node] = base_at(first, node, choice);
@@ -366,21 +488,33 @@ private:
         int32_t left = FRONTIER, right = FRONTIER;
     };
 
+    // The node where a fragment goes on below one of its nodes, insertions left out.
+    int64_t below_insertions(int64_t first, int64_t node, const Choice& choice) const {
+        while (choice.state[node] >= kLeftFoot) node = foot(static_cast<int32_t>(first + node), choice.state[node]) - first;
+        return node;
+    }
+
+    int32_t part_of(int64_t first, int64_t node, int side, const Choice& choice) const {
+        if (choice.state[node] == kLeftFoot + side) return FOOT;
+        const int32_t below = child(static_cast<int32_t>(first + node), side);
+        if (below < 0 || choice.state[below - first] == kSite) return FRONTIER;
+        return choice.number[below_insertions(first, below - first, choice)];
+    }
+
     Parts parts_of(int64_t first, int64_t node, const Choice& choice) const {
-        Parts parts;
-        const int32_t left_child = left[first + node], right_child = right[first + node];
-        if (left_child >= 0 && !choice.is_site[left_child - first]) parts.left = choice.number[left_child - first];
-        if (right_child >= 0 && !choice.is_site[right_child - first]) parts.right = choice.number[right_child - first];
-        return parts;
+        return {part_of(first, node, 0, choice), part_of(first, node, 1, choice)};
     }
 
     // P0 of what is below a node, from that below its children; 0 if it is too small for a number.
     double base_at(int64_t first, int64_t node, const Choice& choice) const {
-        double base = rule_probability[rule[first + node]];
-        for (const int32_t child : {left[first + node], right[first + node]}) {
-            if (child < 0) continue;
-            const double stops = stop[label[child]];
-            base *= choice.is_site[child - first] ? stops : (1.0 - stops) * choice.base[child - first];
+        const uint8_t value = choice.state[node];
+        double base = (value >= kLeftFoot ? foot_probability : rule_probability)[rule[first + node]];
+        for (int side = 0; side < 2; ++side) {
+            const int32_t below = child(static_cast<int32_t>(first + node), side);
+            if (below < 0 || value == kLeftFoot + side) continue;
+            const double stops = stop[label[below]];
+            const bool is_site = choice.state[below - first] == kSite;
+            base *= is_site ? stops : (1.0 - stops) * choice.base[below_insertions(first, below - first, choice)];
         }
         return base;
     }
@@ -390,22 +524,24 @@ private:
         double result = 0.0;
         std::vector<int64_t> waiting(1, node);
         while (!waiting.empty()) {
-            const int64_t place = first + waiting.back();
+            const int64_t place = waiting.back();
             waiting.pop_back();
-            result += rule_log_probability[rule[place]];
-            for (const int32_t child : {left[place], right[place]}) {
-                if (child < 0) continue;
-                const bool stops = choice.is_site[child - first];
-                result += stops ? log_stop[label[child]] : log_go[label[child]];
-                if (!stops) waiting.push_back(child - first);
+            const uint8_t value = choice.state[place];
+            result += (value >= kLeftFoot ? foot_log_probability : rule_log_probability)[rule[first + place]];
+            for (int side = 0; side < 2; ++side) {
+                const int32_t below = child(static_cast<int32_t>(first + place), side);
+                if (below < 0 || value == kLeftFoot + side) continue;
+                const bool stops = choice.state[below - first] == kSite;
+                result += stops ? log_stop[label[below]] : log_go[label[below]];
+                if (!stops) waiting.push_back(below_insertions(first, below - first, choice));
             }
         }
         return result;
     }
 
-    // Multiply by the probability of the fragment at a site for the next customer, with the counts as they are.
+    // Multiply by the probability of the fragment at a root for the next customer, with the counts as they are.
     void multiply_predictive(LogProduct& product, int64_t first, int64_t node, const Choice& choice) const {
-        const House& house = houses[label[first + node]];
+        const House& house = houses[house_at(first + node, choice.state[node])];
         const int32_t number = choice.number[node];
         double weight = house.new_weight() * choice.base[node];
         if (number != MISSING) weight += house.old_weight(store.fragments[number].tables);
@@ -417,14 +553,14 @@ private:
     }
 
     // log p of a dish for the next customer: predictive probability with the counts as they are.
-    double log_predictive(int32_t symbol, const Tables* tables, double log_base) const {
-        const House& house = houses[symbol];
+    double log_predictive(int32_t number, const Tables* tables, double log_base) const {
+        const House& house = houses[number];
         const double from_base = std::log(house.new_weight()) + log_base;
         if (tables == nullptr || tables->n_customers == 0) return from_base - std::log(house.denominator());
         return std::log(house.old_weight(*tables) + std::exp(from_base)) - std::log(house.denominator());
     }
 
-    // Seat a tree's fragments one by one, from the root down; returns the sum of their log predictive probabilities.
+    // Seat a tree's fragments one by one, from the root down; returns the log probability of the derivation.
     double seat_tree(int64_t tree, Choice& choice, std::vector<Seat>& seats, Stream& own) {
         const int64_t first = tree_start[tree], n_nodes = n_nodes_of(tree);
         // A number may have been given to another fragment since, if some were removed.
@@ -438,36 +574,38 @@ private:
             }
         }
         LogProduct probability;
+        probability.add_log(log_choices(tree, choice.state.data()));
         for (int64_t node = 0; node < n_nodes; ++node) {
-            is_site[first + node] = choice.is_site[node];
+            state[first + node] = choice.state[node];
             dish[first + node] = -1;
-            if (!choice.is_site[node]) continue;
+            if (choice.state[node] == kGoesOn) continue;
             multiply_predictive(probability, first, node, choice);
-            const int32_t number = choice.number[node];
+            const int32_t house = house_at(first + node, choice.state[node]), number = choice.number[node];
             Tables& tables = store.fragments[number].tables;
-            const int32_t size = houses[label[first + node]].seat(tables, choice.base[node], own);
+            const int32_t size = houses[house].seat(tables, choice.base[node], own);
             const int32_t table = size ? draw_followed(number, size, tables, 1, own) : -1;
             if (table >= 0) ++followed_[table].size;
-            seats.push_back({static_cast<int32_t>(first + node), number, size, table});
+            seats.push_back({house, number, size, table});
             dish[first + node] = number;
         }
         return probability.log();
     }
 
-    // Unseat a tree's fragments, described by `choice`, in reverse; returns the same sum for them. They stay in the
+    // Unseat a tree's fragments, described by `choice`, in reverse; returns the same for them. They stay in the
     // store until `release`. A tree that has been frozen leaves by the same tables again.
     double unseat_tree(int64_t tree, const Choice& choice, std::vector<Seat>& seats, Stream& own,
                        const Seat* frozen = nullptr) {
         const int64_t first = tree_start[tree];
         LogProduct probability;
+        probability.add_log(log_choices(tree, choice.state.data()));
         for (int64_t node = n_nodes_of(tree) - 1; node >= 0; --node) {
-            if (!choice.is_site[node]) continue;
-            const int32_t number = choice.number[node];
+            if (choice.state[node] == kGoesOn) continue;
+            const int32_t house = house_at(first + node, choice.state[node]), number = choice.number[node];
             Tables& tables = store.fragments[number].tables;
             const int32_t table = frozen ? (frozen++)->table : -1;
             const int32_t size = table < 0 ? tables.draw_customer(own) : followed_[table].size--;
-            houses[label[first + node]].shrink(tables, size);
-            seats.push_back({static_cast<int32_t>(first + node), number, size, table});
+            houses[house].shrink(tables, size);
+            seats.push_back({house, number, size, table});
             multiply_predictive(probability, first, node, choice);
         }
         return probability.log();
@@ -479,11 +617,11 @@ private:
         while (!waiting.empty()) {
             const Fragment& fragment = store.fragments[waiting.back()];
             waiting.pop_back();
-            result += rule_log_probability[fragment.rule];
+            result += (fragment.is_auxiliary() ? foot_log_probability : rule_log_probability)[fragment.rule];
             const int32_t children[2] = {fragment.left, fragment.right};
             const int32_t labels[2] = {rule_left_label[fragment.rule], rule_right_label[fragment.rule]};
             for (int side = 0; side < 2; ++side) {
-                if (labels[side] < 0) continue;
+                if (labels[side] < 0 || children[side] == FOOT) continue;
                 result += children[side] < 0 ? log_stop[labels[side]] : log_go[labels[side]];
                 if (children[side] >= 0) waiting.push_back(children[side]);
             }
@@ -495,7 +633,7 @@ private:
     void take_back_seats(const std::vector<Seat>& seats) {
         for (size_t item = seats.size(); item-- > 0;) {
             const Seat& seat = seats[item];
-            houses[label[seat.node]].shrink(store.fragments[seat.fragment].tables, seat.size + 1);
+            houses[seat.house].shrink(store.fragments[seat.fragment].tables, seat.size + 1);
             if (seat.table >= 0) --followed_[seat.table].size;
         }
     }
@@ -503,7 +641,7 @@ private:
     void take_back_unseats(const std::vector<Seat>& seats) {
         for (size_t item = seats.size(); item-- > 0;) {
             const Seat& seat = seats[item];
-            houses[label[seat.node]].grow(store.fragments[seat.fragment].tables, seat.size - 1);
+            houses[seat.house].grow(store.fragments[seat.fragment].tables, seat.size - 1);
             if (seat.table >= 0) ++followed_[seat.table].size;
         }
     }
@@ -519,14 +657,15 @@ private:
             const int64_t tree = order[first + item];
             Stream own = stream(iteration, Purpose::kFreeze, tree);
             for (int64_t node = tree_start[tree + 1] - 1; node >= tree_start[tree]; --node) {
-                if (!is_site[node]) continue;
+                if (state[node] == kGoesOn) continue;
+                const int32_t house = house_at(node, state[node]);
                 Tables& tables = store.fragments[dish[node]].tables;
                 const int32_t n_before = tables.draw_customer(own);
                 int32_t table = draw_followed(dish[node], n_before, tables, 0, own);
                 if (table < 0) table = follow_table(dish[node], n_before);
-                houses[label[node]].shrink(tables, n_before);
+                houses[house].shrink(tables, n_before);
                 --followed_[table].size;
-                frozen_seats_.push_back({static_cast<int32_t>(node), dish[node], n_before, table});
+                frozen_seats_.push_back({house, dish[node], n_before, table});
             }
         }
     }
@@ -565,26 +704,34 @@ private:
 
     // ---- proposals ------------------------------------------------------------------------------------------------
 
-    // Draw sites for a tree from the frozen grammar, and weigh them and the present ones by it. Changes nothing else.
+    // Draw a derivation of a tree from the frozen grammar, and weigh it and the present one by it. Changes nothing else.
     void propose(int64_t tree, Scratch& scratch, Proposal& proposal, Stream& own) const {
         inside(tree, scratch);
-        draw_sites(tree, scratch, proposal.after.is_site, own);
+        draw_derivation(tree, scratch, proposal.after.state, own);
         describe(tree, proposal.after);
         describe_present(tree, proposal.before);
         proposal.log_after = log_weight(tree, proposal.after) - scratch.log_inside;
         proposal.log_before = log_weight(tree, proposal.before) - scratch.log_inside;
     }
 
-    double cached_weight(int32_t number, int32_t symbol) const {
+    double cached_weight(int32_t number, int32_t house) const {
         const Tables& tables = store.fragments[number].tables;
-        return tables.n_customers ? houses[symbol].old_weight(tables) / houses[symbol].denominator() : 0.0;
+        return tables.n_customers ? houses[house].old_weight(tables) / houses[house].denominator() : 0.0;
     }
 
     void inside(int64_t tree, Scratch& scratch) const {
         const int64_t first = tree_start[tree], n_nodes = tree_start[tree + 1] - first;
         scratch.base.resize(n_nodes);
+        scratch.base_on.resize(n_nodes);
         scratch.match_begin.resize(n_nodes);
         scratch.match_end.resize(n_nodes);
+        scratch.on_begin.resize(n_nodes);
+        scratch.on_end.resize(n_nodes);
+        scratch.on_factor.resize(n_nodes);
+        if (has_insertion) {
+            scratch.foot_weight.resize(2 * n_nodes);
+            if (scratch.place.size() < store.fragments.size()) scratch.place.resize(store.fragments.size(), -1);
+        }
         scratch.match.clear();
         scratch.value.clear();
         LogProduct inside;
@@ -598,7 +745,7 @@ private:
             for (int side = 0; side < 2; ++side) {
                 if (children[side] < 0) continue;
                 const double stops = stop[label[children[side]]];
-                base *= stops + (1.0 - stops) * scratch.base[children[side] - first];
+                base *= stops + (1.0 - stops) * scratch.base_on[children[side] - first];
             }
             const double to_base = houses[symbol].new_weight() / houses[symbol].denominator();
             double total = to_base * base;
@@ -610,22 +757,104 @@ private:
                 scratch.value[item] /= total;
             }
             inside.multiply(total);
+            scratch.on_begin[node] = scratch.match_begin[node];
+            scratch.on_end[node] = scratch.match_end[node];
+            scratch.on_factor[node] = 1.0 - insert[symbol];
+            scratch.base_on[node] = scratch.on_factor[node] * scratch.base[node];
+            if (can_insert(static_cast<int32_t>(first + node))) inside_insertions(first, node, total, scratch);
         }
         scratch.log_inside = inside.log();
+    }
+
+    // N_h of all states h of a host, as `inside` leaves the states themselves.
+    void inside_insertions(int64_t first, int64_t node, double total, Scratch& scratch) const {
+        const double none = scratch.on_factor[node];
+        scratch.on_begin[node] = static_cast<int32_t>(scratch.match.size());
+        scratch.on_factor[node] = 1.0;
+        const auto add = [&](int32_t item, double factor) {
+            const int32_t number = scratch.match[item];
+            const Fragment& fragment = store.fragments[number];
+            if (fragment.n_above_left == 0 && fragment.n_above_right == 0) return;
+            const double value = factor * scratch.value[item];
+            if (scratch.place[number] >= 0) {
+                scratch.value[scratch.place[number]] += value;
+                return;
+            }
+            scratch.place[number] = static_cast<int32_t>(scratch.match.size());
+            scratch.match.push_back(number);
+            scratch.value.push_back(value);
+        };
+        for (int32_t item = scratch.match_begin[node]; item < scratch.match_end[node]; ++item) add(item, none);
+        for (int side = 0; side < 2; ++side) {
+            const int32_t whole = static_cast<int32_t>(first + node);
+            double& weight = scratch.foot_weight[2 * node + side];
+            weight = 0.0;
+            if (!can_be_foot(whole, side)) continue;
+            weight = base_beside(first, node, side, scratch);
+            visit_cached_beside(first, node, side, scratch, [&](int32_t, double value) {
+                weight += value;
+                return false;
+            });
+            weight *= insert[label[whole]] / total;
+            const int64_t below = child(whole, side) - first;
+            const double factor = is_stacked ? weight * scratch.on_factor[below] : weight;
+            const int32_t begin = (is_stacked ? scratch.on_begin : scratch.match_begin)[below];
+            const int32_t end = (is_stacked ? scratch.on_end : scratch.match_end)[below];
+            for (int32_t item = begin; item < end; ++item) add(item, factor);
+            scratch.base_on[node] += weight * (is_stacked ? scratch.base_on : scratch.base)[below];
+        }
+        scratch.on_end[node] = static_cast<int32_t>(scratch.match.size());
+        for (int32_t item = scratch.on_begin[node]; item < scratch.on_end[node]; ++item) {
+            scratch.place[scratch.match[item]] = -1;
+        }
+    }
+
+    // What stands beside the foot comes from the base: the second part of A(v, u).
+    double base_beside(int64_t first, int64_t node, int foot_side, const Scratch& scratch) const {
+        const int32_t whole = static_cast<int32_t>(first + node), sibling = child(whole, 1 - foot_side);
+        const House& house = houses[label[whole] + n_labels()];
+        double result = house.new_weight() / house.denominator() * foot_probability[rule[whole]];
+        if (sibling >= 0) {
+            const double stops = stop[label[sibling]];
+            result *= stops + (1.0 - stops) * scratch.base_on[sibling - first];
+        }
+        return result;
+    }
+
+    // The cached auxiliary trees of the first part of A(v, u), with their weights, until `visit` says that it is enough.
+    template <class Visit>
+    bool visit_cached_beside(int64_t first, int64_t node, int foot_side, const Scratch& scratch, Visit visit) const {
+        const int32_t whole = static_cast<int32_t>(first + node), sibling = child(whole, 1 - foot_side);
+        const int32_t house = label[whole] + static_cast<int32_t>(n_labels());
+        const auto visit_one = [&](int32_t part, double value) {
+            const int32_t number = foot_side ? store.find(rule[whole], part, FOOT) : store.find(rule[whole], FOOT, part);
+            return number != MISSING && visit(number, cached_weight(number, house) * value);
+        };
+        if (visit_one(FRONTIER, 1.0)) return true;
+        if (sibling < 0) return false;
+        const int64_t beside = sibling - first;
+        for (int32_t item = scratch.on_begin[beside]; item < scratch.on_end[beside]; ++item) {
+            const Fragment& part = store.fragments[scratch.match[item]];
+            if ((foot_side ? part.n_above_left : part.n_above_right) == 0) continue;
+            if (visit_one(scratch.match[item], scratch.on_factor[beside] * scratch.value[item])) return true;
+        }
+        return false;
     }
 
     // All stored fragments with the rule at a node whose parts match at its children.
     void find_matches(int64_t first, int64_t node, Scratch& scratch) const {
         const int32_t left_child = left[first + node], right_child = right[first + node], own_rule = rule[first + node];
-        const int32_t left_begin = left_child < 0 ? 0 : scratch.match_begin[left_child - first];
-        const int32_t left_end = left_child < 0 ? 0 : scratch.match_end[left_child - first];
-        const int32_t right_begin = right_child < 0 ? 0 : scratch.match_begin[right_child - first];
-        const int32_t right_end = right_child < 0 ? 0 : scratch.match_end[right_child - first];
+        const int32_t left_begin = left_child < 0 ? 0 : scratch.on_begin[left_child - first];
+        const int32_t left_end = left_child < 0 ? 0 : scratch.on_end[left_child - first];
+        const double left_factor = left_child < 0 ? 1.0 : scratch.on_factor[left_child - first];
+        const int32_t right_begin = right_child < 0 ? 0 : scratch.on_begin[right_child - first];
+        const int32_t right_end = right_child < 0 ? 0 : scratch.on_end[right_child - first];
+        const double right_factor = right_child < 0 ? 1.0 : scratch.on_factor[right_child - first];
         for (int32_t left_item = left_begin - 1; left_item < left_end; ++left_item) {
             const bool left_frontier = left_item < left_begin;
             const int32_t left_part = left_frontier ? FRONTIER : scratch.match[left_item];
             if (!left_frontier && store.fragments[left_part].n_above_left == 0) continue;
-            const double left_value = left_frontier ? 1.0 : scratch.value[left_item];
+            const double left_value = left_frontier ? 1.0 : left_factor * scratch.value[left_item];
             for (int32_t right_item = right_begin - 1; right_item < right_end; ++right_item) {
                 const bool right_frontier = right_item < right_begin;
                 const int32_t right_part = right_frontier ? FRONTIER : scratch.match[right_item];
@@ -633,22 +862,33 @@ private:
                 const int32_t number = store.find(own_rule, left_part, right_part);
                 if (number == MISSING) continue;
                 scratch.match.push_back(number);
-                scratch.value.push_back(left_value * (right_frontier ? 1.0 : scratch.value[right_item]));
+                scratch.value.push_back(left_value * (right_frontier ? 1.0 : right_factor * scratch.value[right_item]));
             }
         }
     }
 
-    void draw_sites(int64_t tree, Scratch& scratch, std::vector<uint8_t>& site, Stream& own) const {
+    // S_g(v) or B(v), or with `on` N_g(v) or N_B(v), all divided by I(v).
+    double value_at(int64_t node, int32_t way, bool on, const Scratch& scratch) const {
+        if (way == BASE) return (on ? scratch.base_on : scratch.base)[node];
+        const int32_t begin = (on ? scratch.on_begin : scratch.match_begin)[node];
+        const int32_t end = (on ? scratch.on_end : scratch.match_end)[node];
+        for (int32_t item = begin; item < end; ++item) {
+            if (scratch.match[item] == way) return (on ? scratch.on_factor[node] : 1.0) * scratch.value[item];
+        }
+        return 0.0;
+    }
+
+    void draw_derivation(int64_t tree, Scratch& scratch, std::vector<uint8_t>& value, Stream& own) const {
         const int64_t first = tree_start[tree], n_nodes = tree_start[tree + 1] - first;
-        constexpr int32_t SITE = -3, BASE = -4;   // how a waiting node goes on, if not by a fragment's part
-        site.assign(n_nodes, 0);
-        scratch.waiting.assign(1, std::make_pair(0, SITE));
+        value.assign(n_nodes, kGoesOn);
+        scratch.waiting.assign(1, Waiting{0, SITE, false});
         while (!scratch.waiting.empty()) {
-            const int32_t node = scratch.waiting.back().first;
-            int32_t way = scratch.waiting.back().second;
+            const int32_t node = scratch.waiting.back().node;
+            int32_t way = scratch.waiting.back().way;
+            const bool may_insert = scratch.waiting.back().may_insert;
             scratch.waiting.pop_back();
             if (way == SITE) {
-                site[node] = 1;
+                value[node] = kSite;
                 way = BASE;
                 double target = own.uniform();
                 for (int32_t item = scratch.match_begin[node]; item < scratch.match_end[node]; ++item) {
@@ -658,30 +898,86 @@ private:
                         break;
                     }
                 }
+            } else if (may_insert && can_insert(static_cast<int32_t>(first + node))) {
+                value[node] = draw_insertion(first, node, way, scratch, own);
+                if (value[node] != kGoesOn) continue;
             }
             const int32_t children[2] = {right[first + node], left[first + node]};
             for (int side = 0; side < 2; ++side) {
                 if (children[side] < 0) continue;
-                const int32_t child = static_cast<int32_t>(children[side] - first);
+                const int32_t below = static_cast<int32_t>(children[side] - first);
                 int32_t next;
                 if (way == BASE) {
-                    const double stops = stop[label[children[side]]], goes = (1.0 - stops) * scratch.base[child];
-                    next = own.uniform() * (stops + goes) < stops ? SITE : BASE;
+                    next = draw_base_child(below, label[children[side]], scratch, own);
                 } else {
                     const Fragment& fragment = store.fragments[way];
                     const int32_t part = side == 0 ? fragment.right : fragment.left;
                     next = part == FRONTIER ? SITE : part;
                 }
-                scratch.waiting.push_back(std::make_pair(child, next));
+                scratch.waiting.push_back({below, next, true});
             }
         }
     }
 
-    // log prod_e (w_e + b P0(e)) over the fragments that the sites make.
+    // Whether the base stops or goes on at a child.
+    int32_t draw_base_child(int32_t below, int32_t symbol, const Scratch& scratch, Stream& own) const {
+        const double stops = stop[symbol], goes = (1.0 - stops) * scratch.base_on[below];
+        return own.uniform() * (stops + goes) < stops ? SITE : BASE;
+    }
+
+    // Whether there is an insertion at a node into which a host goes on in this way. If so, the auxiliary tree is drawn
+    // too; its other child and the foot are then waiting.
+    uint8_t draw_insertion(int64_t first, int32_t node, int32_t way, Scratch& scratch, Stream& own) const {
+        const int32_t whole = static_cast<int32_t>(first + node);
+        double weights[2] = {0.0, 0.0};
+        const double none = (1.0 - insert[label[whole]]) * value_at(node, way, false, scratch);
+        for (int side = 0; side < 2; ++side) {
+            if (!can_be_foot(whole, side)) continue;
+            const int64_t below = child(whole, side) - first;
+            weights[side] = scratch.foot_weight[2 * node + side] * value_at(below, way, is_stacked, scratch);
+        }
+        const double target = own.uniform() * (none + weights[0] + weights[1]);
+        if (target < none || weights[0] + weights[1] == 0.0) return kGoesOn;
+        const int side = target < none + weights[0] || weights[1] == 0.0 ? 0 : 1;
+        const int32_t foot_below = static_cast<int32_t>(child(whole, side) - first), sibling = child(whole, 1 - side);
+        scratch.waiting.push_back({foot_below, way, is_stacked});
+        if (sibling >= 0) {
+            scratch.waiting.push_back({static_cast<int32_t>(sibling - first), draw_beside(first, node, side, scratch, own), true});
+        }
+        return static_cast<uint8_t>(kLeftFoot + side);
+    }
+
+    // How an auxiliary tree goes on beside its foot.
+    int32_t draw_beside(int64_t first, int32_t node, int foot_side, const Scratch& scratch, Stream& own) const {
+        const double base = base_beside(first, node, foot_side, scratch);
+        double total = base;
+        visit_cached_beside(first, node, foot_side, scratch, [&](int32_t, double value) {
+            total += value;
+            return false;
+        });
+        double target = own.uniform() * total - base;
+        int32_t chosen = MISSING;
+        if (target >= 0.0) {
+            visit_cached_beside(first, node, foot_side, scratch, [&](int32_t number, double value) {
+                if (value > 0.0) chosen = number;   // the last one stays, should rounding leave a rest
+                target -= value;
+                return target < 0.0;
+            });
+        }
+        if (chosen == MISSING) {
+            const int32_t sibling = child(static_cast<int32_t>(first + node), 1 - foot_side);
+            return draw_base_child(static_cast<int32_t>(sibling - first), label[sibling], scratch, own);
+        }
+        const int32_t part = foot_side ? store.fragments[chosen].left : store.fragments[chosen].right;
+        return part == FRONTIER ? SITE : part;
+    }
+
+    // log prod_e (w_e + b P0(e)) over the fragments of a derivation, and the log probability of its insertions.
     double log_weight(int64_t tree, const Choice& choice) const {
         LogProduct product;
+        product.add_log(log_choices(tree, choice.state.data()));
         for (int64_t node = 0; node < n_nodes_of(tree); ++node) {
-            if (choice.is_site[node]) multiply_predictive(product, tree_start[tree], node, choice);
+            if (choice.state[node] != kGoesOn) multiply_predictive(product, tree_start[tree], node, choice);
         }
         return product.log();
     }
@@ -696,44 +992,44 @@ private:
         ++counts.n_proposed;
         if (log_ratio >= 0.0 || own.uniform() < std::exp(log_ratio)) {
             ++counts.n_accepted;
-            counts.n_changed += before.is_site != proposal.after.is_site;
+            counts.n_changed += before.state != proposal.after.state;
             release(old_seats_);
             return;
         }
         take_back_seats(new_seats_);
         take_back_unseats(old_seats_);
-        std::copy(before.is_site.begin(), before.is_site.end(), is_site.begin() + first);
+        std::copy(before.state.begin(), before.state.end(), state.begin() + first);
         std::copy(before.number.begin(), before.number.end(), dish.begin() + first);
         release(new_seats_);
     }
 
-    // ---- single sites -----------------------------------------------------------------------------------------------
+    // ---- single nodes -----------------------------------------------------------------------------------------------
 
     static constexpr size_t FAR = 16, NEAR = 8, CLOSE = 4;   // visits ahead
 
     void prefetch_node(int64_t node) const {
         prefetch(&parent[node]);
-        prefetch(&is_site[node]);
+        prefetch(&state[node]);
         prefetch(&dish[node]);
         prefetch(&label[node]);
         prefetch(&right[node]);
     }
 
     void prefetch_fragments(int32_t node) const {
-        if (is_site[node]) prefetch(&store.fragments[dish[node]]);
+        if (state[node] != kGoesOn) prefetch(&store.fragments[dish[node]]);
         if (parent[node] < 0) return;
         do {
             node = parent[node];
-        } while (!is_site[node]);
+        } while (state[node] == kGoesOn);
         prefetch(&store.fragments[dish[node]]);
     }
 
     // Where the parent is the root of its fragment, one lookup is all; deeper ones are fewer.
     void prefetch_lookup(int32_t node) const {
         const int32_t above = parent[node];
-        if (above < 0 || !is_site[above]) return;
+        if (above < 0 || state[above] == kGoesOn) return;
         const Fragment& fragment = store.fragments[dish[above]];
-        const int32_t number = is_site[node] ? dish[node] : FRONTIER;
+        const int32_t number = state[node] == kSite ? dish[node] : FRONTIER;
         if (right[above] == node) {
             store.prefetch_slot(fragment.rule, fragment.left, number);
         } else {
@@ -741,25 +1037,27 @@ private:
         }
     }
 
-    // The way from a node up to the root of the fragment above it, and the numbers of what is below each node on it:
-    // as it is, and with the node the other way, a site or not (MISSING if not stored).
+    // The way from a node up to the root of the fragment above it, insertions left out, and the numbers of what is below
+    // each node on it: as it is, and with the node the other way, a site or not (MISSING if not stored).
     struct Way {
         std::vector<int32_t> nodes, present, other;
-
-        bool goes_right(size_t item, int32_t node, const std::vector<int32_t>& right) const {
-            return right[nodes[item]] == (item ? nodes[item - 1] : node);
-        }
+        std::vector<uint8_t> goes_right;   // whether the way goes on there at the right child
     };
     Way way_;
 
     // Returns the number of the fragment below the node. Only what is on the way needs to be looked up.
     int32_t find_way(int32_t node) {
         way_.nodes.clear();
+        way_.goes_right.clear();
         int32_t root = node;
-        do {
-            root = parent[root];
+        for (bool is_inside = true; is_inside;) {
+            const int32_t below = root;
+            root = parent[below];
+            if (state[root] >= kLeftFoot && foot(root, state[root]) == below) continue;
             way_.nodes.push_back(root);
-        } while (!is_site[root]);
+            way_.goes_right.push_back(right[root] == below);
+            is_inside = state[root] == kGoesOn;
+        }
         const size_t length = way_.nodes.size();
         way_.present.resize(length);
         way_.other.resize(length);
@@ -767,12 +1065,12 @@ private:
         for (size_t item = length; item-- > 0;) {
             way_.present[item] = number;
             const Fragment& fragment = store.fragments[number];
-            number = way_.goes_right(item, node, right) ? fragment.right : fragment.left;
+            number = way_.goes_right[item] ? fragment.right : fragment.left;
         }
-        const int32_t lower = is_site[node] ? dish[node] : number;
-        number = is_site[node] ? lower : FRONTIER;
+        const int32_t lower = state[node] == kSite ? dish[node] : number;
+        number = state[node] == kSite ? lower : FRONTIER;
         for (size_t item = 0; item < length && number != MISSING; ++item) {
-            const Parts parts = parts_with(item, node, number);
+            const Parts parts = parts_with(item, number);
             number = way_.other[item] = store.find(rule[way_.nodes[item]], parts.left, parts.right);
         }
         if (number == MISSING) way_.other[length - 1] = MISSING;
@@ -780,18 +1078,18 @@ private:
     }
 
     // The parts of the fragment below a node on the way, with another number where the way goes on.
-    Parts parts_with(size_t item, int32_t node, int32_t number) const {
+    Parts parts_with(size_t item, int32_t number) const {
         const Fragment& fragment = store.fragments[way_.present[item]];
-        if (way_.goes_right(item, node, right)) return {fragment.left, number};
+        if (way_.goes_right[item]) return {fragment.left, number};
         return {number, fragment.right};
     }
 
     // Store what is below the root if the node goes the other way.
     int32_t store_way(int32_t node, int32_t lower) {
         if (way_.other.back() != MISSING) return way_.other.back();
-        int32_t number = is_site[node] ? lower : FRONTIER;
+        int32_t number = state[node] == kSite ? lower : FRONTIER;
         for (size_t item = 0; item < way_.nodes.size(); ++item) {
-            const Parts parts = parts_with(item, node, number);
+            const Parts parts = parts_with(item, number);
             number = store.intern(rule[way_.nodes[item]], parts.left, parts.right);
         }
         return number;
@@ -806,10 +1104,10 @@ private:
             Fragment& fragment = store.fragments[waiting.back()];
             const int32_t parts[2] = {fragment.left, fragment.right};
             const int32_t labels[2] = {rule_left_label[fragment.rule], rule_right_label[fragment.rule]};
-            double sum = rule_log_probability[fragment.rule];
+            double sum = (fragment.is_auxiliary() ? foot_log_probability : rule_log_probability)[fragment.rule];
             bool is_ready = true;
             for (int side = 0; side < 2; ++side) {
-                if (labels[side] < 0) continue;
+                if (labels[side] < 0 || parts[side] == FOOT) continue;
                 if (parts[side] < 0) {
                     sum += log_stop[labels[side]];
                 } else if (store.fragments[parts[side]].epoch == epoch_) {
@@ -835,13 +1133,13 @@ private:
         return n_customers_of(number) ? house.old_weight(store.fragments[number].tables) : 0.0;
     }
 
-    // Gibbs for one node; returns whether it changed.
+    // Gibbs for one node that can only be a site or not; returns whether it changed.
     bool resample_site(int32_t node, double temperature, Stream& own) {
         const int32_t lower = find_way(node), root = way_.nodes.back();
-        const bool was_site = is_site[node];
+        const bool was_site = state[node] == kSite;
         const int32_t whole = was_site ? way_.other.back() : dish[root];
         const int32_t upper = was_site ? dish[root] : way_.other.back();
-        House &upper_house = houses[label[root]], &lower_house = houses[label[node]];
+        House &upper_house = houses[house_at(root, state[root])], &lower_house = houses[label[node]];
         // Of the three, at most the one that is not there now is not stored; its base follows from the others.
         const double log_lower = kept_log_base(lower), log_present = kept_log_base(dish[root]);
         const double log_join = log_go[label[node]] + log_lower - log_stop[label[node]];
@@ -874,7 +1172,7 @@ private:
             const double old_part = n_customers > 0.0 ? n_customers - after.discount * n_tables : 0.0;
             cut[opens] *= (old_part + after.new_weight() * base_lower) / after.denominator();
         }
-        const double ratio = (cut[0] + cut[1]) / joined;
+        const double ratio = (cut[0] + cut[1]) / (joined * (1.0 - insert[label[node]]));
         const double odds = temperature == 1.0 ? ratio : std::pow(ratio, 1.0 / temperature);
         const bool now_site = own.uniform() * (1.0 + odds) >= 1.0;
         const int32_t old_upper = dish[root];
@@ -887,7 +1185,7 @@ private:
         } else {
             upper_house.seat(tables, std::exp(log_whole), own);
         }
-        is_site[node] = now_site;
+        state[node] = now_site ? kSite : kGoesOn;
         dish[node] = now_site ? lower : -1;
         if (now_site == was_site) return false;
         store.release(old_upper);
@@ -895,32 +1193,217 @@ private:
         return true;
     }
 
-    // ---- all instances of a fragment at once ------------------------------------------------------------------------
+    // ---- single nodes that can have insertions ------------------------------------------------------------------------
 
-    // Store the fragment below `root`, where `cut` counts as a site or not as given; returns its number.
-    int32_t fragment_below(int32_t root, int32_t cut, bool cut_is_site, Scratch& scratch) {
-        const auto ends = [&](int32_t node) { return node == cut ? cut_is_site : static_cast<bool>(is_site[node]); };
+    struct Description {
+        int32_t number;
+        double log_base;
+    };
+
+    // The fragment of a rule with these parts; a part that is nowhere stored makes it MISSING.
+    Description joined(int32_t node, const Description* parts) const {
+        const bool is_auxiliary = parts[0].number == FOOT || parts[1].number == FOOT;
+        Description result = {MISSING, (is_auxiliary ? foot_log_probability : rule_log_probability)[rule[node]]};
+        int32_t numbers[2] = {FRONTIER, FRONTIER};
+        const int32_t children[2] = {left[node], right[node]};
+        for (int side = 0; side < 2; ++side) {
+            if (children[side] < 0) continue;
+            const int32_t symbol = label[children[side]];
+            numbers[side] = parts[side].number;
+            if (numbers[side] == FOOT) continue;
+            result.log_base += numbers[side] == FRONTIER ? log_stop[symbol] : log_go[symbol] + parts[side].log_base;
+        }
+        if (numbers[0] != MISSING && numbers[1] != MISSING) result.number = store.find(rule[node], numbers[0], numbers[1]);
+        return result;
+    }
+
+    // Describe (and, if asked, store) the fragment at `root`, an initial or an auxiliary tree as `root_value` says, where
+    // `cut` counts as being in the state `cut_value`.
+    Description fragment_below(int32_t root, uint8_t root_value, int32_t cut, uint8_t cut_value, bool intern,
+                               Scratch& scratch) {
+        const auto value_of = [&](int32_t node) { return node == cut ? cut_value : state[node]; };
+        // Where the fragment goes on at a child, insertions left out; -1 where it ends.
+        const auto goes_on_at = [&](int32_t node, int side) {
+            if (node == root && root_value >= kLeftFoot && side == root_value - kLeftFoot) return -1;
+            int32_t below = child(node, side);
+            while (below >= 0 && value_of(below) >= kLeftFoot) below = foot(below, value_of(below));
+            return below >= 0 && value_of(below) == kSite ? -1 : below;
+        };
         std::vector<int32_t>& nodes = scratch.nodes;
         nodes.assign(1, root);
         for (size_t item = 0; item < nodes.size(); ++item) {
-            for (const int32_t child : {left[nodes[item]], right[nodes[item]]}) {
-                if (child >= 0 && !ends(child)) nodes.push_back(child);
+            for (int side = 0; side < 2; ++side) {
+                const int32_t below = goes_on_at(nodes[item], side);
+                if (below >= 0) nodes.push_back(below);
             }
         }
-        scratch.number.resize(label.size());
+        if (scratch.number.size() < label.size()) {
+            scratch.number.resize(label.size());
+            scratch.log_base.resize(label.size());
+        }
         // Children come after their parents in `nodes`.
         for (size_t item = nodes.size(); item-- > 0;) {
-            const int32_t node = nodes[item], left_child = left[node], right_child = right[node];
-            const int32_t left_part = left_child < 0 || ends(left_child) ? FRONTIER : scratch.number[left_child];
-            const int32_t right_part = right_child < 0 || ends(right_child) ? FRONTIER : scratch.number[right_child];
-            scratch.number[node] = store.intern(rule[node], left_part, right_part);
+            const int32_t node = nodes[item];
+            Description parts[2] = {{FRONTIER, 0.0}, {FRONTIER, 0.0}};
+            for (int side = 0; side < 2; ++side) {
+                const int32_t below = goes_on_at(node, side);
+                if (below >= 0) parts[side] = {scratch.number[below], scratch.log_base[below]};
+            }
+            if (node == root && root_value >= kLeftFoot) parts[root_value - kLeftFoot] = {FOOT, 0.0};
+            Description own = joined(node, parts);
+            if (intern && own.number == MISSING) own.number = store.intern(rule[node], parts[0].number, parts[1].number);
+            scratch.number[node] = own.number;
+            scratch.log_base[node] = own.log_base;
         }
-        return scratch.number[root];
+        return {scratch.number[root], scratch.log_base[root]};
     }
 
-    // The node of one instance that stands where `path` leads from its root (false: left, true: right).
+    const Tables* tables_of(const Description& fragment) const {
+        return fragment.number == MISSING ? nullptr : &store.fragments[fragment.number].tables;
+    }
+
+    // The log weights of seating `upper` at an old and at a new table, each times that of seating `lower` after it.
+    void log_split_weights(int32_t upper_house, const Description& upper, int32_t lower_house, const Description& lower,
+                           double* at_old, double* at_new) const {
+        const House& house = houses[upper_house];
+        const Tables* upper_tables = tables_of(upper);
+        const double log_denominator = std::log(house.denominator());
+        const bool has_old = upper_tables && upper_tables->n_customers;
+        *at_old = has_old ? std::log(house.old_weight(*upper_tables)) - log_denominator : -INFINITY;
+        *at_new = std::log(house.new_weight()) + upper.log_base - log_denominator;
+        if (upper_house != lower_house) {
+            const double then = log_predictive(lower_house, tables_of(lower), lower.log_base);
+            *at_old += then;
+            *at_new += then;
+            return;
+        }
+        // The lower fragment finds the upper one's customer, and its table if that is new. Both are stored here.
+        const bool same = upper.number == lower.number;
+        for (int opens = 0; opens < 2; ++opens) {
+            House after = house;
+            const Tables* lower_tables = tables_of(lower);
+            double n_customers = lower_tables ? lower_tables->n_customers : 0.0;
+            double n_tables = lower_tables ? lower_tables->n_tables : 0.0;
+            ++after.n_customers;
+            after.n_tables += opens;
+            if (same) {
+                n_customers += 1.0;
+                n_tables += opens;
+            }
+            const double old_part = n_customers > 0.0 ? n_customers - after.discount * n_tables : 0.0;
+            const double then = std::log(old_part + after.new_weight() * std::exp(lower.log_base)) - std::log(after.denominator());
+            *(opens ? at_new : at_old) += then;
+        }
+    }
+
+    // One way for a node to be: the fragment around it alone, or that and the one at the node itself.
+    struct Option {
+        uint8_t value;
+        Description upper, lower;   // numbers are to be released
+        double at_old, at_new;      // log weights, by whether the upper one's table is new; both apply if there are two
+        double log_weight;
+    };
+
+    // The root of the elementary tree that contains a node other than as its root; a foot counts as the host's node.
+    int32_t root_above(int32_t node) const {
+        int32_t up = parent[node];
+        while (state[up] == kGoesOn || (state[up] >= kLeftFoot && foot(up, state[up]) == node)) {
+            node = up;
+            up = parent[up];
+        }
+        return up;
+    }
+
+    // Whether a node can be in a state, the others being what they are.
+    bool can_be(int32_t node, uint8_t value) const {
+        if (value == kGoesOn) return true;
+        if (value == kSite) return !is_foot(node);
+        if (!can_insert(node) || !can_be_foot(node, value - kLeftFoot)) return false;
+        const uint8_t below = state[foot(node, value)];
+        return below == kGoesOn || (is_stacked && below != kSite);
+    }
+
+    Option weigh(int32_t node, int32_t root, uint8_t value, Scratch& scratch) {
+        Option option = {value, {MISSING, 0.0}, {MISSING, 0.0}, 0.0, 0.0, 0.0};
+        const int32_t upper_house = house_at(root, state[root]), lower_house = house_at(node, value);
+        // In the same restaurant the two may be the same fragment, which only stored ones can show.
+        const bool share = value != kGoesOn && upper_house == lower_house;
+        option.upper = fragment_below(root, state[root], node, value, share, scratch);
+        if (value == kGoesOn) {
+            option.log_weight = log_predictive(upper_house, tables_of(option.upper), option.upper.log_base);
+            option.log_weight += log_no_insert[label[node]];
+            return option;
+        }
+        option.lower = fragment_below(node, value, node, value, share, scratch);
+        log_split_weights(upper_house, option.upper, lower_house, option.lower, &option.at_old, &option.at_new);
+        const double largest = std::max(option.at_old, option.at_new);
+        option.log_weight = largest + std::log(std::exp(option.at_old - largest) + std::exp(option.at_new - largest));
+        if (value >= kLeftFoot) {
+            option.log_weight += log_insert[label[node]];
+            if (!is_stacked) option.log_weight -= log_no_insert[label[node]];   // the foot's
+        }
+        return option;
+    }
+
+    // Gibbs for one node of any kind; returns whether it changed.
+    bool resample_node(int32_t node, Scratch& scratch, double temperature, Stream& own) {
+        const int32_t root = root_above(node);
+        const uint8_t old_value = state[node];
+        const int32_t old_upper = dish[root], old_lower = dish[node];
+        if (old_value != kGoesOn) houses[house_at(node, old_value)].unseat(store.fragments[old_lower].tables, own);
+        houses[house_at(root, state[root])].unseat(store.fragments[old_upper].tables, own);
+        Option options[4];
+        double odds[4], total = 0.0;
+        int n_options = 0;
+        for (const uint8_t value : {kGoesOn, kSite, kLeftFoot, kRightFoot}) {
+            if (!can_be(node, value)) continue;
+            options[n_options] = weigh(node, root, value, scratch);
+            const double log_odds = (options[n_options].log_weight - options[0].log_weight) / temperature;
+            odds[n_options] = n_options ? std::min(std::exp(log_odds), 1e300) : 1.0;
+            total += odds[n_options++];
+        }
+        double target = own.uniform() * total;
+        int chosen = 0;
+        while (chosen + 1 < n_options && target >= odds[chosen]) target -= odds[chosen++];
+        seat_option(node, root, options[chosen], scratch, own);
+        store.release(old_upper);
+        if (old_lower >= 0) store.release(old_lower);
+        for (int number = 0; number < n_options; ++number) {
+            if (options[number].upper.number >= 0) store.release(options[number].upper.number);
+            if (options[number].lower.number >= 0) store.release(options[number].lower.number);
+        }
+        return state[node] != old_value;
+    }
+
+    void seat_option(int32_t node, int32_t root, const Option& option, Scratch& scratch, Stream& own) {
+        state[node] = option.value;
+        House& house = houses[house_at(root, state[root])];
+        const Description upper = fragment_below(root, state[root], node, option.value, true, scratch);
+        dish[root] = upper.number;
+        if (option.value == kGoesOn) {
+            house.seat(store.fragments[upper.number].tables, std::exp(upper.log_base), own);
+            dish[node] = -1;
+            return;
+        }
+        const double largest = std::max(option.at_old, option.at_new);
+        const double old_part = std::exp(option.at_old - largest), new_part = std::exp(option.at_new - largest);
+        Tables& tables = store.fragments[upper.number].tables;
+        const bool opens = own.uniform() * (old_part + new_part) >= old_part;
+        house.grow(tables, opens ? 0 : tables.draw_table(own, house.discount));
+        const Description lower = fragment_below(node, option.value, node, option.value, true, scratch);
+        houses[house_at(node, option.value)].seat(store.fragments[lower.number].tables, std::exp(lower.log_base), own);
+        dish[node] = lower.number;
+    }
+
+    // ---- all instances of a fragment at once ------------------------------------------------------------------------
+
+    // The node of one instance that stands where `path` leads from its root (false: left, true: right), insertions left
+    // out.
     int32_t follow(int32_t root, const std::vector<bool>& path) const {
-        for (const bool goes_right : path) root = goes_right ? right[root] : left[root];
+        for (const bool goes_right : path) {
+            root = goes_right ? right[root] : left[root];
+            while (state[root] >= kLeftFoot) root = foot(root, state[root]);
+        }
         return root;
     }
 
@@ -930,7 +1413,7 @@ private:
         std::vector<int32_t> result;
         for (const int32_t root : roots) {
             const int32_t node = follow(root, path);
-            if (is_cut ? dish[node] == lower : !is_site[node]) result.push_back(root);
+            if (is_cut ? dish[node] == lower : state[node] == kGoesOn) result.push_back(root);
         }
         return result;
     }
@@ -940,13 +1423,19 @@ private:
                             std::vector<Seat>& seats, Stream& own) {
         double log_probability = 0.0;
         const auto unseat = [&](int32_t node) {
+            const int32_t house = house_at(node, state[node]);
             Tables& tables = store.fragments[dish[node]].tables;
-            const int32_t size = houses[label[node]].unseat(tables, own);
-            seats.push_back({node, dish[node], size});
-            log_probability += log_predictive(label[node], &tables, log_base_of(dish[node]));
+            const int32_t size = houses[house].unseat(tables, own);
+            seats.push_back({house, dish[node], size});
+            log_probability += log_predictive(house, &tables, log_base_of(dish[node]));
         };
         for (size_t item = roots.size(); item-- > 0;) {
-            if (is_cut) unseat(follow(roots[item], path));
+            const int32_t node = follow(roots[item], path);
+            if (is_cut) {
+                unseat(node);
+            } else {
+                log_probability += log_no_insert[label[node]];
+            }
             unseat(roots[item]);
         }
         return log_probability;
@@ -956,20 +1445,22 @@ private:
                           int32_t lower, std::vector<Seat>& seats, Stream& own) {
         double log_probability = 0.0;
         const auto seat = [&](int32_t node, int32_t number, double log_base) {
+            const int32_t house = house_at(node, state[node]);
             Tables& tables = store.fragments[number].tables;
-            log_probability += log_predictive(label[node], &tables, log_base);
-            seats.push_back({node, number, houses[label[node]].seat(tables, std::exp(log_base), own)});
+            log_probability += log_predictive(house, &tables, log_base);
+            seats.push_back({house, number, houses[house].seat(tables, std::exp(log_base), own)});
             dish[node] = number;
         };
         const double log_upper = log_base_of(upper), log_lower = is_cut ? log_base_of(lower) : 0.0;
         for (const int32_t root : roots) {
             const int32_t node = follow(root, path);
-            is_site[node] = is_cut;
+            state[node] = is_cut ? kSite : kGoesOn;
             seat(root, upper, log_upper);
             if (is_cut) {
                 seat(node, lower, log_lower);
             } else {
                 dish[node] = -1;
+                log_probability += log_no_insert[label[node]];
             }
         }
         return log_probability;
@@ -979,20 +1470,26 @@ private:
                        Stream& own) {
         std::vector<bool> path;
         int32_t root = node;
-        do {
-            path.push_back(right[parent[root]] == root);
-            root = parent[root];
-        } while (!is_site[root]);
+        for (bool is_inside = true; is_inside;) {
+            const int32_t up = parent[root];
+            const bool from_foot = is_foot(root);
+            if (!from_foot) path.push_back(right[up] == root);
+            is_inside = from_foot || state[up] == kGoesOn;
+            root = up;
+        }
         std::reverse(path.begin(), path.end());
-        const bool was_cut = is_site[node];
-        const int32_t whole = fragment_below(root, node, false, scratch);
-        const int32_t upper = fragment_below(root, node, true, scratch);
-        const int32_t lower = fragment_below(node, node, true, scratch);
+        const bool was_cut = state[node] == kSite;
+        const int32_t whole = fragment_below(root, state[root], node, kGoesOn, true, scratch).number;
+        const int32_t upper = fragment_below(root, state[root], node, kSite, true, scratch).number;
+        const int32_t lower = fragment_below(node, kSite, node, kSite, true, scratch).number;
         if (places.size() < store.fragments.size()) places.resize(store.fragments.size());
         const std::vector<int32_t> joined_places = instances(places[whole], path, false, lower);
         const std::vector<int32_t> cut_places = instances(places[upper], path, true, lower);
         bool accepted = false;
-        if (upper != lower && (was_cut ? joined_places : cut_places).empty()) {
+        // Where there is an insertion at the node, the fragment cannot be cut there.
+        const bool has_insertions = std::any_of(joined_places.begin(), joined_places.end(),
+                                                [&](int32_t place) { return is_foot(follow(place, path)); });
+        if (upper != lower && !has_insertions && (was_cut ? joined_places : cut_places).empty()) {
             accepted = test_type(was_cut ? cut_places : joined_places, path, was_cut, whole, upper, lower, places,
                                  temperature, own);
         }
@@ -1016,7 +1513,7 @@ private:
         take_back_unseats(old_seats_);
         for (const int32_t root : roots) {
             const int32_t node = follow(root, path);
-            is_site[node] = was_cut;
+            state[node] = was_cut ? kSite : kGoesOn;
             dish[root] = was_cut ? upper : whole;
             dish[node] = was_cut ? lower : -1;
         }

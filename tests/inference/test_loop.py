@@ -181,7 +181,7 @@ def test_damaged_state_is_refused(tmp_path):
     trained(tmp_path, "m")
     path = checkpoint_path(tmp_path / "m")
     identity = training().identity()
-    for name, value in (("dishes", -1), ("fragments", 10**6), ("sizes", 0), ("sites", 0)):
+    for name, value in (("dishes", -1), ("fragments", 10**6), ("sizes", 0), ("states", 0)):
         saved = Checkpoint.load(path, identity)
         saved.state[name][...] = value
         with pytest.raises(UsageError, match="does not fit"):

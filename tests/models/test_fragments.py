@@ -12,11 +12,12 @@ from strategies import symbols
 
 from tsgkit.archive import ArchiveError, read_archive, write_archive
 from tsgkit.errors import TreebankError, TsgkitError, UsageError
-from tsgkit.grammar.weighted import GrammarError
+from tsgkit.grammar.weighted import GrammarError, WeightedGrammar
 from tsgkit.inference.tsg import TsgSettings, TsgTraining
 from tsgkit.models.cfg import cfg_model
 from tsgkit.models.fragments import FragmentTable, cut
 from tsgkit.models.model import KIND, VERSION, Model
+from tsgkit.models.tsg import node_states
 from tsgkit.treebank import Binarization, UnknownWords, load, prepare
 from tsgkit.treebank.binarize import undo_label
 from tsgkit.treebank.fragments import canonical, format_fragment, n_rules, read_fragment
@@ -361,12 +362,39 @@ def test_damaged_trees(model, tmp_path, change, problem):
 
 
 def test_cut_at_sites_and_bridges():
-    # (S (A a) (B (A a))), S and B begin fragments, B after a bridge; the inner A begins none.
-    rows = np.array([(0, 0, 2, 2), (1, 0, 1, 0), (2, 1, 2, 3), (2, 1, 2, 1), (1, 1, 2, 0)])
-    sites = np.array([True, True, True, False, False])
-    steps = cut(rows, sites, ["S", "A", "B"], ["x", "y"])
+    # (S (A a) (B (A a))), S and B begin fragments, B after a bridge; the inner A, by a private symbol, begins none.
+    grammar = WeightedGrammar(
+        ["S", "A", "B"],
+        ["a"],
+        [0, 1, 2, 2, 1],
+        0,
+        bridge=[(2, 3)],
+        bridge_weight=[1.0],
+        lexical=[(1, 0)],
+        lexical_weight=[1.0],
+    )
+    rows = np.array([(0, 0, 2, 2), (1, 0, 1, 0), (2, 1, 2, 3), (3, 1, 2, 1), (4, 1, 2, 0)])
+    nodes, states = node_states(grammar, rows)
+    assert nodes.tolist() == [[0, 0, 2, 2], [1, 0, 1, 0], [2, 1, 2, 1], [1, 1, 2, 0]]
+    assert states.tolist() == [1, 1, 1, 0]
+    steps = cut(nodes, states, ["S", "A", "B"], ["x", "y"])
+    assert all(step.tree == step.marked for step in steps)
     assert [(step.brackets, step.depth, step.start, step.end) for step in steps] == [
         ("(S (A ) (B ))", 0, 0, 2),
         ("(A x)", 1, 0, 1),
         ("(B (A y))", 1, 1, 2),
+    ]
+
+
+def test_cut_at_insertions():
+    # (S (X (A a) (X (X (A b)) (B c)))): two insertions at one node, the first on the left, the second on the right.
+    nodes = np.array([(0, 0, 3, 1), (1, 0, 3, 2), (2, 0, 1, 0), (1, 1, 3, 2), (1, 1, 2, 1), (2, 1, 2, 0), (3, 2, 3, 0)])
+    states = np.array([1, 3, 0, 2, 0, 1, 1])
+    steps = cut(nodes, states, ["S", "X", "A", "B"], ["a", "b", "c"])
+    assert [(step.brackets, format_fragment(step.marked), step.depth, step.is_auxiliary) for step in steps] == [
+        ("(S (X (A )))", "(S (X++ (A )))", 0, False),
+        ("(X (A a) (X* ))", "(X (A a) (X* ))", 1, True),
+        ("(X (X* ) (B ))", "(X (X* ) (B ))", 1, True),
+        ("(A b)", "(A b)", 1, False),
+        ("(B c)", "(B c)", 2, False),
     ]

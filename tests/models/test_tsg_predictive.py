@@ -46,7 +46,7 @@ def possible_ratios(correction, model, words):
     first, second = words
     base = counts[second] / sum(counts.values())
     n_dish, t_dish = counts[second], correction.tables[number[second]]
-    n_house, t_house = 8.0, correction.label_tables[x]
+    n_house, t_house = 8.0, correction.house_tables[x]
 
     def predictive(n, t, n_all, t_all):
         return (n - discount * t + (strength + discount * t_all) * base) / (strength + n_all)
@@ -88,13 +88,13 @@ def test_words_outside_the_vocabulary_are_left_alone():
 
 def test_only_single_samples_of_a_tsg_can_be_corrected():
     corpus = prepare(load(split="dev"), binarization=Binarization("right", 0), unknown=UnknownWords())
-    with pytest.raises(UsageError, match="only a tsg model of one sample"):
+    with pytest.raises(UsageError, match="only a tsg or insertion model of one sample"):
         DerivationCorrection(cfg_model(corpus))
     training = TsgTraining(corpus, TsgSettings(average=2, average_every=1), iterations=2)
     training.start()
     training.iterate(1)
     training.iterate(2)
-    with pytest.raises(UsageError, match="only a tsg model of one sample"):
+    with pytest.raises(UsageError, match="only a tsg or insertion model of one sample"):
         DerivationCorrection(training.model())
 
 

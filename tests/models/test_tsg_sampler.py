@@ -454,7 +454,7 @@ def test_states_that_do_not_fit_are_refused():
     used = np.flatnonzero(dishes >= 0)
     swapped[used] = dishes[used[::-1]]
     broken = {
-        "sites do not fit": [(sites[1:], fragments, sizes, dishes), (twos, fragments, sizes, dishes)],
+        "states do not fit": [(sites[1:], fragments, sizes, dishes), (twos, fragments, sizes, dishes)],
         "root is no substitution site": [(no_root, fragments, sizes, np.where(no_root, dishes, -1))],
         "not there": [
             (sites, fragments[:-1], sizes, dishes),
@@ -481,7 +481,7 @@ def test_calls_that_do_not_fit_are_refused():
     for call in (sampler.empty, lambda: sampler.local_sweep(1), lambda: sampler.blocked_sweep(1)):
         with pytest.raises(ValueError, match="no trees are seated"):
             call()
-    with pytest.raises(ValueError, match="one flag"):
+    with pytest.raises(ValueError, match="one state"):
         sampler.start([1])
     sites = np.zeros(len(trees.label), dtype=np.uint8)
     sampler.start(sites)

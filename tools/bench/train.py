@@ -6,7 +6,8 @@ Usage:
 
 Prints, for generated treebanks of several sizes, node visits per second of the local and the blocked sampler (one
 and two threads), the cost of a blocked iteration relative to a local one, the acceptance rate and the memory; then
-precision and recall of the planted fragments after training, by frequency.
+precision and recall of the planted fragments after training, by frequency, without insertions; and of initial and
+auxiliary trees after training with insertion.
 
 Options:
   --sizes=LIST         numbers of sentences, separated by commas [default: 2000,6000,20000]
@@ -46,16 +47,22 @@ from tsgkit.treebank.planted import (
     n_rules,
     planted_grammar,
     read_fragment,
+    without_marks,
 )
 
 FREQUENCIES = (0, 3, 10, 30, 100, 2**62)
 KEPT = 3  # a fragment counts as found when it is used at least so often
 
 
-def corpus_of(n_sentences: int, seed: int) -> FlatCorpus:
-    """A prepared treebank of generated sentences, insertions left out."""
-    trees = generate(n_sentences, seed=seed, insertions=False)
-    return prepare(trees, binarization=Binarization("right", 0), unknown=UnknownWords(threshold=0))
+def corpus_of(n_sentences: int, seed: int, insertions: bool = False) -> FlatCorpus:
+    """A prepared treebank of generated sentences."""
+    trees = generate(n_sentences, seed=seed, insertions=insertions)
+    return prepare(trees, binarization=binarization(insertions), unknown=UnknownWords(threshold=0))
+
+
+def binarization(insertions: bool) -> Binarization:
+    """That which is usual for models with insertion, or without."""
+    return Binarization("centre-head" if insertions else "right", 0)
 
 
 def visits_per_second(sweep: Callable[[int], Any], first: int, n_sweeps: int, n_nodes: int, wall: bool) -> float:
@@ -112,34 +119,44 @@ def expanded(fragment: str, only: dict[str, list[Tree | str]]) -> str:
     return format_fragment(expand(read_fragment(fragment)))
 
 
-def find_planted(arguments: dict[str, Any]) -> str:
-    """Train on a generated treebank and compare fragments with those of its grammar."""
+def find_planted(arguments: dict[str, Any], insertions: bool) -> Iterator[str]:
+    """Train on a generated treebank and compare elementary trees with those of its grammar."""
     iterations, seed = integer(arguments, "--iterations", 1), integer(arguments, "--seed", 0)
     n_sentences = integer(arguments, "--recovery", 0)
-    corpus = corpus_of(n_sentences, seed)
-    settings = TsgSettings(type_moves=integer(arguments, "--type-moves", 0), init=arguments["--init"])
+    corpus = corpus_of(n_sentences, seed, insertions)
+    settings = TsgSettings(
+        type_moves=integer(arguments, "--type-moves", 0), init=arguments["--init"], insertion=insertions
+    )
     training = TsgTraining(corpus, settings, iterations=iterations, seed=seed)
     training.start()
     for iteration in progress(range(1, iterations + 1), "training", "iterations", quiet=arguments["--quiet"]):
         training.iterate(iteration)
-    found = Counter(FragmentTable.of_model(training.model()).count_of)
-    steps = Counter(
-        step for derivation in generate_derivations(n_sentences, seed, insertions=False) for step in derivation.steps
-    )
-    # A flat rule of three children is two rules after binarisation, so it counts here as well.
-    binarize = Binarization("right", 0).apply
-    planted: Counter[str] = Counter()
-    for tree in planted_grammar(insertions=False).initial:
-        planted[format_fragment(binarize(read_fragment(tree.brackets)))] += steps[tree.brackets]
+    table = FragmentTable.of_model(training.model())
+    derivations = generate_derivations(n_sentences, seed, insertions)
+    steps = Counter(without_marks(step) for derivation in derivations for step in derivation.steps)
     only = only_expansions(corpus)
     start = f"{iterations} iterations from the {settings.init} start"
-    lines = [f"planted fragments after {start}; found: used at least {KEPT} times"]
-    for title, same in (
-        ("to the letter", canonical),
-        ("up to nodes that expand in one way only", lambda fragment: expanded(fragment, only)),
-    ):
-        lines += [title, *recovery_lines(merged(found, same), merged(planted, same))]
-    return "\n".join(lines)
+    grammar = planted_grammar(insertions)
+    for kind, trees in (("initial", grammar.initial), ("auxiliary", grammar.auxiliary)):
+        if not trees:
+            continue
+        # A flat rule of three children is two rules after binarisation, so it counts here as well.
+        planted: Counter[str] = Counter()
+        for tree in trees:
+            planted[format_fragment(binarization(insertions).apply(read_fragment(tree.brackets)))] += steps[
+                tree.brackets
+            ]
+        found: Counter[str] = Counter()
+        for fragment in map(table.fragment, table.select(kind=kind)):
+            found[fragment.brackets] += int(fragment.count)
+        name = f"{kind} trees, with insertion," if insertions else "fragments"
+        yield f"planted {name} after {start}; found: used at least {KEPT} times"
+        for title, same in (
+            ("to the letter", canonical),
+            ("up to nodes that expand in one way only", lambda fragment: expanded(fragment, only)),
+        ):
+            yield title
+            yield from recovery_lines(merged(found, same), merged(planted, same))
 
 
 def merged(counts: Counter[str], same: Callable[[str], str]) -> Counter[str]:
@@ -183,7 +200,8 @@ def main(argv: list[str]) -> int:
     for row in rows:
         print("  ".join(f"{value:>15.3g}" if value < 100 else f"{value:>15.0f}" for value in row.values()))
     if integer(arguments, "--recovery", 0):
-        print(find_planted(arguments))
+        for insertions in (False, True):
+            print(*find_planted(arguments, insertions), sep="\n")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Training of tree-substitution grammars: what happens in an iteration, and what is kept."""
+"""Training of tree-substitution grammars, with or without insertion: what an iteration does, and what is kept."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -19,7 +19,7 @@ from tsgkit.treebank.prepare import preparation_of
 SAMPLERS = ("blocked", "local")
 PROCESSES = ("pyp", "dp")
 STARTS = ("minimal", "maximal", "random")
-FIRST_DISCOUNT, FIRST_STRENGTH, FIRST_STOP = 0.5, 1.0, 0.5
+FIRST_DISCOUNT, FIRST_STRENGTH, FIRST_STOP, FIRST_INSERTION = 0.5, 1.0, 0.5, 0.5
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,15 @@ class TsgSettings:
         Iterations until the temperature is 1; 0 for no annealing.
     truncated : bool
         Export the truncated grammar instead of the transform.
+    insertion : bool
+        Whether there are auxiliary trees.
+    stacked : bool
+        With insertion: whether several may be inserted at one node, each into the foot of the one before.
+    insertion_probability : float, optional
+        With insertion: fix the probability for all labels instead of learning one for each.
+    insertion_cutoff : float
+        With insertion: leave out of the grammar what is expected to be inserted somewhere less often than this; see
+        `tsgkit.models.tsg.TsgAverage`.
     """
 
     sampler: str = "blocked"
@@ -60,6 +69,10 @@ class TsgSettings:
     anneal_from: float = 1.0
     anneal_iterations: int = 0
     truncated: bool = False
+    insertion: bool = False
+    stacked: bool = False
+    insertion_probability: float | None = None
+    insertion_cutoff: float = 0.01
 
     def __post_init__(self) -> None:
         for name, allowed in (("sampler", SAMPLERS), ("process", PROCESSES), ("init", STARTS)):
@@ -70,6 +83,17 @@ class TsgSettings:
                 raise UsageError(f"{name} {getattr(self, name)}: must be at least 1")
         if self.anneal_from < 1 or self.anneal_iterations < 0:
             raise UsageError("annealing starts from a temperature of at least 1 and takes 0 or more iterations")
+        if not self.insertion and (self.stacked or self.insertion_probability is not None):
+            raise UsageError("stacked insertions and their probability need a model with insertion")
+        if self.insertion_probability is not None and not 0 <= self.insertion_probability < 1:
+            raise UsageError(f"insertion probability {self.insertion_probability}: must be at least 0 and below 1")
+        if not self.insertion_cutoff >= 0:
+            raise UsageError(f"insertion cutoff {self.insertion_cutoff}: must be at least 0")
+
+    @property
+    def model(self) -> str:
+        """The kind of model."""
+        return "insertion" if self.insertion else "tsg"
 
     def temperature(self, iteration: int) -> float:
         """The temperature in an iteration, counted from 1."""
@@ -100,13 +124,18 @@ class TsgTraining:
         self.iterations, self.seed, self.threads = iterations, seed, threads
         self.trees = number_rules(corpus)
         self.sampler = TsgSampler(self.trees, seed)
-        self.average = TsgAverage(self.trees)
+        if settings.insertion:
+            self.sampler.allow_insertions(self.trees.foot_probability(), settings.stacked)
+        self.average = self.new_average()
         self.digest = corpus_digest(corpus)
+
+    def new_average(self, n_samples: int = 0) -> TsgAverage:
+        return TsgAverage(self.trees, n_samples, self.settings.stacked, self.settings.insertion_cutoff)
 
     def identity(self) -> dict[str, Any]:
         """Everything that the course of the training depends on."""
         return {
-            "model": "tsg",
+            "model": self.settings.model,
             "settings": asdict(self.settings),
             "iterations": self.iterations,
             "seed": self.seed,
@@ -118,6 +147,13 @@ class TsgTraining:
         n_nodes = self.corpus.n_nodes
         discount = FIRST_DISCOUNT if self.settings.process == "pyp" else 0.0
         self.sampler.set_parameters(discount=discount, strength=FIRST_STRENGTH, stop=FIRST_STOP)
+        if self.settings.insertion:
+            fixed = self.settings.insertion_probability
+            self.sampler.set_parameters(
+                auxiliary_discount=discount,
+                auxiliary_strength=FIRST_STRENGTH,
+                insertion=FIRST_INSERTION if fixed is None else fixed,
+            )
         if self.settings.init == "random":
             sites = np.random.Generator(np.random.PCG64([self.seed, n_nodes])).random(n_nodes) < 0.5
         else:
@@ -133,27 +169,35 @@ class TsgTraining:
             counts = self.sampler.local_sweep(iteration, temperature)
         n_proposed, n_accepted, n_changed = counts
         _, n_types_changed, _ = self.sampler.type_sweep(iteration, self.settings.type_moves, temperature)
-        log_joint = self.sampler.resample_parameters(iteration, dirichlet=self.settings.process == "dp")
+        log_joint = self.sampler.resample_parameters(
+            iteration,
+            dirichlet=self.settings.process == "dp",
+            insertions=self.settings.insertion_probability is None,
+        )
         first_averaged = self.iterations - self.settings.average_every * (self.settings.average - 1)
         if iteration >= first_averaged and (self.iterations - iteration) % self.settings.average_every == 0:
             self.average.add(self.sample())
-        n_sites = int(self.sampler.houses()[0].sum())
-        return {
+        n_auxiliary, n_insertions = self.sampler.n_auxiliary()
+        n_places = int(self.sampler.houses()[0].sum())
+        record = {
             "log_joint": log_joint,
             "acceptance": n_accepted / n_proposed,
             "changed": float(n_changed),
             "types_changed": float(n_types_changed),
             "fragments": float(self.sampler.n_fragments()[1]),
-            "sites": float(n_sites),
-            "mean_size": self.corpus.n_nodes / n_sites,
+            "sites": float(n_places - n_insertions),
+            "mean_size": self.corpus.n_nodes / n_places,
         }
+        if self.settings.insertion:
+            record |= {"auxiliary": float(n_auxiliary), "insertions": float(n_insertions)}
+        return record
 
     def describe(self, record: Record) -> dict[str, str]:
         """The progress bar's figures."""
         return {
             "log joint": f"{record['log_joint']:.0f}",
             "accepted": f"{record['acceptance']:.1%}",
-            "fragments": f"{record['fragments']:.0f}",
+            "fragments": " + ".join(f"{number:.0f}" for number in type_numbers(record)),
             "nodes/s": f"{self.corpus.n_nodes / max(record['seconds'], 1e-9):.2g}",
         }
 
@@ -168,7 +212,7 @@ class TsgTraining:
         average = self.average
         parts, counts = average.fragments()
         return {
-            "sites": self.sampler.sites(),
+            "states": self.sampler.states(),
             "fragments": fragments,
             "sizes": sizes,
             "dishes": dishes,
@@ -178,16 +222,17 @@ class TsgTraining:
             "average_weights": np.array(average.weight, dtype=np.float64),
             "average_bridge": average.bridge,
             "average_base": average.base,
+            "average_insertion": average.insertion,
+            "average_beside": average.beside,
             "average_samples": np.array([average.n_samples], dtype=np.int64),
         }
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Go back to a state."""
         try:
-            discount, strength, stop = state["parameters"]
-            self.sampler.set_parameters(discount, strength, stop)
-            self.sampler.restore(state["sites"], state["fragments"], state["sizes"], state["dishes"])
-            average = TsgAverage(self.trees, int(state["average_samples"][0]))
+            self.sampler.set_parameters(*state["parameters"])
+            self.sampler.restore(state["states"], state["fragments"], state["sizes"], state["dishes"])
+            average = self.new_average(int(state["average_samples"][0]))
             average.number_of = {
                 tuple(parts): number for number, parts in enumerate(state["average_fragments"].tolist())
             }
@@ -196,15 +241,16 @@ class TsgTraining:
                 state["average_counts"].tolist(),
             )
             average.bridge, average.base = state["average_bridge"], state["average_base"]
+            average.insertion, average.beside = state["average_insertion"], state["average_beside"]
             self.average = average
-        except (KeyError, ValueError, IndexError) as error:
+        except (KeyError, TypeError, ValueError, IndexError) as error:
             raise UsageError(f"the checkpoint does not fit the treebank: {error}") from None
 
     def model(self) -> Model:
         """The mean of the averaged samples, or of the present one if the run is not so far."""
         average = self.average
         if not average.n_samples:
-            average = TsgAverage(self.trees)
+            average = self.new_average()
             average.add(self.sample())
         root = int(self.corpus.label[0])
         export = average.truncated_grammar if self.settings.truncated else average.grammar
@@ -216,4 +262,11 @@ class TsgTraining:
         info = {"settings": asdict(self.settings), "seed": self.seed, "samples": average.n_samples}
         info |= {"trees": self.corpus.n_trees, "tokens": self.corpus.n_tokens}
         state = {name: value for name, value in self.state().items() if not name.startswith("average_")}
-        return Model("tsg", preparation_of(self.corpus), levels, info, state, self.corpus)
+        return Model(self.settings.model, preparation_of(self.corpus), levels, info, state, self.corpus)
+
+
+def type_numbers(record: Record) -> list[float]:
+    """How many initial and, with insertion, auxiliary trees are in use."""
+    if "auxiliary" not in record:
+        return [record["fragments"]]
+    return [record["fragments"] - record["auxiliary"], record["auxiliary"]]

@@ -1,12 +1,14 @@
 """The fragments of a trained model as values: how often each was used, how large it is, where it was seen.
 
 After training, for people to read. A fragment is stored as ``(rule, left part, right part)``, each once and
-parts before wholes, as the sampler keeps them; trees and brackets are made only of those that are shown.
+parts before wholes, as the sampler keeps them; trees and brackets are made only of those that are shown. With
+insertion, fragments are the initial and the auxiliary trees; the foot of the latter is written ``(NP* )``.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from nltk.tree import Tree
@@ -15,6 +17,7 @@ from tsgkit.errors import UsageError
 from tsgkit.grammar.weighted import GrammarError, WeightedGrammar
 from tsgkit.models.model import Model
 from tsgkit.models.rules import TreeArrays, number_rules
+from tsgkit.models.tsg import FOOT, LEFT_FOOT, SITE
 from tsgkit.treebank import FlatCorpus
 from tsgkit.treebank.binarize import undo_label
 from tsgkit.treebank.brackets import escape_symbol
@@ -22,7 +25,10 @@ from tsgkit.treebank.fragments import format_fragment
 from tsgkit.treebank.trees import words
 
 SORTS = ("count", "size", "root")
-LEXICAL, BRIDGE = 0, 3  # kinds of rows of a derivation; see `tsgkit.parsing.rows`
+KINDS = ("all", "initial", "auxiliary")
+LEXICAL = 0  # the kind of the row of a word; see `tsgkit.parsing.rows`
+FOOT_MARK, HOST_MARK = "*", "+"
+SAMPLED = ("tsg", "insertion")  # models that keep the cut of their training trees into fragments
 
 
 @dataclass(frozen=True)
@@ -64,12 +70,16 @@ class Fragment:
         Its customers: how many places of the training trees it covers. In the rules of a CFG, the weight.
     tables : int or None
         Its tables.
+    side : str
+        Of an auxiliary tree, where its words go, seen from the foot: ``left``, ``right``, or ``above`` if there are
+        none; empty for an initial tree.
     """
 
     tree: Tree
     size: int
     count: float
     tables: int | None
+    side: str = ""
 
     @property
     def brackets(self) -> str:
@@ -94,7 +104,7 @@ class FragmentTable:
     rules : ndarray with four columns
         Label, label of the first and of the second child, word; -1 for what a rule does not have.
     fragments : ndarray with three columns
-        Rule, left part, right part; parts come before wholes, -1 is a frontier or no child.
+        Rule, left part, right part; parts come before wholes, -1 is a frontier or no child, -3 a foot.
     counts : ndarray, one per fragment
         0 for what is only a part of others.
     tables : ndarray, one per fragment, optional
@@ -129,11 +139,11 @@ class FragmentTable:
     @classmethod
     def of_model(cls, model: Model) -> "FragmentTable":
         """The fragments of a TSG's last sample, or the rules of a CFG with their weights."""
-        if model.kind == "tsg":
+        if model.kind in SAMPLED:
             return cls.of_sample(model)
         if model.kind == "cfg":
             return cls.of_rules(model.grammar)
-        raise UsageError(f"a model of the kind {model.kind!r} cannot be inspected; only cfg and tsg can")
+        raise UsageError(f"a model of the kind {model.kind!r} cannot be inspected; only cfg, tsg and insertion can")
 
     @classmethod
     def of_sample(cls, model: Model) -> "FragmentTable":
@@ -190,6 +200,20 @@ class FragmentTable:
         used = np.flatnonzero(self.counts).tolist()
         return {format_fragment(self.tree(number)): self.counts[number].item() for number in used}
 
+    @cached_property
+    def is_auxiliary(self) -> np.ndarray:
+        """Which fragments are auxiliary trees."""
+        return (self.fragments[:, 1:] == FOOT).any(axis=1)
+
+    @cached_property
+    def is_lexicalised(self) -> np.ndarray:
+        """Which fragments have a word."""
+        found: list[bool] = []
+        for rule, left, right in self.fragments.tolist():
+            below = (left >= 0 and found[left]) or (right >= 0 and found[right])
+            found.append(bool(self.rules[rule, 3] >= 0) or below)
+        return np.array(found, dtype=bool)
+
     def contains(self, name: str) -> np.ndarray:
         """Which fragments have the word `name`, or a node labelled so."""
         is_label = self.labels_called(name)
@@ -214,6 +238,8 @@ class FragmentTable:
         contains: str | None = None,
         min_count: float = 0,
         min_size: int = 1,
+        kind: str = "all",
+        lexicalised: bool = False,
         sort: str = "count",
     ) -> list[int]:
         """The numbers of the fragments in use that fit, in order.
@@ -225,18 +251,27 @@ class FragmentTable:
         contains : str, optional
             A word of the closed vocabulary, or a label of any node.
         min_count, min_size : number
+        kind : {"all", "initial", "auxiliary"}
+        lexicalised : bool
+            Only fragments that have a word.
         sort : {"count", "size", "root"}
             The largest first, or the roots in alphabetical order; then the most frequent, then the largest,
             then in the order of the training trees.
         """
         if sort not in SORTS:
             raise UsageError(f"sort {sort!r}: must be one of {', '.join(SORTS)}")
+        if kind not in KINDS:
+            raise UsageError(f"kind {kind!r}: must be one of {', '.join(KINDS)}")
         fits = (self.counts > 0) & (self.counts >= min_count) & (self.sizes >= min_size)
         root_label = self.rules[self.fragments[:, 0], 0]
         if root is not None:
             fits &= self.labels_called(root)[root_label]
         if contains is not None:
             fits &= self.contains(contains)
+        if kind != "all":
+            fits &= self.is_auxiliary == (kind == "auxiliary")
+        if lexicalised:
+            fits &= self.is_lexicalised
         chosen = np.flatnonzero(fits)
         place = chosen if self.first_node is None else self.first_node[chosen]
         keys = [place, -self.sizes[chosen], -self.counts[chosen]]  # the last one counts most
@@ -267,7 +302,7 @@ class FragmentTable:
                 node.append(self.words[word])
             for label, below in zip((left_label, right_label), parts, strict=True):
                 if label >= 0:
-                    node.append(Tree(self.labels[label], []))
+                    node.append(Tree(self.labels[label] + (FOOT_MARK if below == FOOT else ""), []))
                 if below >= 0:
                     open_nodes.append((below, node[-1]))
         return top
@@ -275,7 +310,18 @@ class FragmentTable:
     def fragment(self, number: int) -> Fragment:
         """A fragment and its use."""
         tables = None if self.tables is None else int(self.tables[number])
-        return Fragment(self.tree(number), int(self.sizes[number]), self.counts[number].item(), tables)
+        return Fragment(
+            self.tree(number), int(self.sizes[number]), self.counts[number].item(), tables, self.side(number)
+        )
+
+    def side(self, number: int) -> str:
+        """On which side of its foot an auxiliary tree has its words; see `Fragment`."""
+        rule, left, right = self.fragments[number].tolist()
+        if FOOT not in (left, right):
+            return ""
+        if self.rules[rule, 2] < 0:
+            return "above"
+        return "right" if left == FOOT else "left"
 
     def example(self, number: int) -> Example:
         """The first place in the training trees where a fragment is used."""
@@ -317,11 +363,15 @@ def what_is_wrong(state: dict[str, np.ndarray], trees: TreeArrays) -> str:
         (fragments[:, 1], trees.rule_left_label),
         (fragments[:, 2], trees.rule_right_label),
     ):
-        goes_on = part >= 0
-        if (part < -1).any() or (part >= np.arange(len(fragments))).any():
+        goes_on, is_foot = part >= 0, part == FOOT
+        if ((part < -1) & ~is_foot).any() or (part >= np.arange(len(fragments))).any():
             return "a part does not come before its whole"
         if (trees.rule_label[rule[part[goes_on]]] != child_label[rule[goes_on]]).any():
             return "a part has another label than its place"
+        if (child_label[rule[is_foot]] != trees.rule_label[rule[is_foot]]).any():
+            return "a foot has another label than its root"
+    if (fragments[:, 1:] == FOOT).all(axis=1).any():
+        return "an auxiliary tree has two feet"
     used = dishes >= 0
     if (dishes >= len(fragments)).any() or not used[trees.tree_start[:-1]].all():
         return "a site has no fragment"
@@ -341,57 +391,84 @@ def what_is_wrong(state: dict[str, np.ndarray], trees: TreeArrays) -> str:
 
 @dataclass(frozen=True)
 class Step:
-    """A fragment in a derivation.
+    """An elementary tree in a derivation.
 
     Attributes
     ----------
     tree : nltk.Tree
+    marked : nltk.Tree
+        The same with a ``+`` at the nodes where something was inserted, one for each insertion.
     depth : int
-        Substitutions between it and the fragment at the top.
+        Substitutions and insertions between it and the fragment at the top.
     start, end : int
         The words below its root.
+    is_auxiliary : bool
+        Whether it was inserted.
     """
 
     tree: Tree
+    marked: Tree
     depth: int
     start: int
     end: int
+    is_auxiliary: bool = False
 
     @property
     def brackets(self) -> str:
         return format_fragment(self.tree)
 
 
-def cut(rows: np.ndarray, is_site: np.ndarray, labels: Sequence[str], sentence: Sequence[str]) -> list[Step]:
-    """The fragments of a derivation, each of which fills the first frontier node still open.
+class Place(NamedTuple):
+    """Where the next node of a derivation goes."""
+
+    parents: list[Tree]  # in the tree and in the marked tree; none at the top
+    depth: int
+    auxiliary: list[Tree]  # of which it is the foot: in the tree and the marked tree
+    n_insertions: int = 0
+
+
+def cut(nodes: np.ndarray, states: np.ndarray, labels: Sequence[str], sentence: Sequence[str]) -> list[Step]:
+    """The elementary trees of a derivation.
+
+    Each fills the first node, from the left, that is still open: a frontier node, or one marked for an insertion.
 
     Parameters
     ----------
-    rows : ndarray of int with four columns
-        ``(label, start, end, kind)`` from the root down, left to right; the label of each row's symbol.
-    is_site : ndarray of bool, one per row
-        Whether a fragment begins here. A bridge is at the same node as the row after it.
+    nodes : ndarray of int with four columns
+        ``(label, start, end, kind)`` from the root down, left to right.
+    states : ndarray of int, one per node
+        Both as `tsgkit.models.tsg.node_states` gives them.
     labels : sequence of str
     sentence : sequence of str
         The words as fragments show them.
     """
     steps: list[Step] = []
-    # Where the next node goes: its parent, and the depth of the fragment that the parent is in.
-    places: list[tuple[Tree | None, int]] = [(None, -1)]
-    begins = False
-    for (label, start, end, kind), site in zip(rows.tolist(), is_site.tolist(), strict=True):
-        begins = begins or site
-        if kind == BRIDGE:
+    places = [Place([], -1, [])]
+    for (label, start, end, kind), state in zip(nodes.tolist(), states.tolist(), strict=True):
+        place = places.pop()
+        name = labels[label]
+        for auxiliary in place.auxiliary:
+            auxiliary.append(Tree(name + FOOT_MARK, []))
+        inserts = state >= LEFT_FOOT
+        node = Tree(name, [])
+        marked = Tree(name if inserts else name + HOST_MARK * place.n_insertions, [])
+        own = [node, marked]
+        if inserts:
+            steps.append(Step(node, marked, place.depth + 1, start, end, is_auxiliary=True))
+            foot = Place(place.parents, place.depth, own, place.n_insertions + 1)
+            beside = Place(own, place.depth + 1, [])
+            below = [beside] * kind
+            below[state - LEFT_FOOT] = foot
+            places.extend(reversed(below))
             continue
-        parent, depth = places.pop()
-        node = Tree(labels[label], [])
-        if parent is not None:
-            parent.append(Tree(labels[label], []) if begins else node)
-        if begins:
+        depth = place.depth
+        for parent, each in zip(place.parents, own, strict=bool(place.parents)):
+            parent.append(Tree(name, []) if state == SITE else each)
+        if state == SITE:
             depth += 1
-            steps.append(Step(node, depth, start, end))
+            steps.append(Step(node, marked, depth, start, end))
         if kind == LEXICAL:
-            node.append(sentence[start])
-        places.extend([(node, depth)] * kind)
-        begins = False
+            for each in own:
+                each.append(sentence[start])
+        places.extend([Place(own, depth, [])] * kind)
     return steps

@@ -110,6 +110,18 @@ class TreeArrays:
     def n_trees(self) -> int:
         return len(self.tree_start) - 1
 
+    def foot_probability(self) -> np.ndarray:
+        """For every rule, its base probability at the top of an auxiliary tree, a given child being the foot.
+
+        ``C(r)`` over the sum of the counts of all pairs of a rule with the same label and a child that has that label
+        too; 0 for rules without such a child.
+        """
+        n_feet = np.zeros(self.n_rules, dtype=np.int64)
+        for child in (self.rule_left_label, self.rule_right_label):
+            n_feet += child == self.rule_label
+        totals = np.bincount(self.rule_label, weights=n_feet * self.rule_count, minlength=self.n_labels)
+        return np.where(n_feet > 0, self.rule_count / np.maximum(totals, 1)[self.rule_label], 0.0)
+
     def what_is_wrong(self) -> str:
         """Why compiled code must not see these arrays; ``''`` if it may."""
         n_nodes, n_rules = len(self.label), len(self.rule_label)
