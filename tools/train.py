@@ -41,7 +41,7 @@ Rare words:
 
 Subcategories (srtsg):
   --splits=N               how often every subcategory is split in two [default: 4]
-  --split-iterations=N     sweeps over the treebank after every split [default: 100]
+  --split-iterations=N     sweeps over the treebank after every split [default: 200]
   --levels=N               3: refined rules back off to rules whose root has no subcategory; 1 and 2: they do
                            not [default: 3]
   --base=NAME              the last back-off: uniform, or by the frequency of the treebank's rules
@@ -55,7 +55,8 @@ Substitution sites (srtsg):
   --site-iterations=N      after the splits, sweeps that sample substitution sites: with them fragments are more
                            than single rules [default: 0]
   --sites=NAME             how: blocked (whole trees) or local (single sites) [default: blocked]
-  --joint-iterations=N     after these, sweeps that sample sites and subcategories together [default: 0]
+  --joint-iterations=N     after these, sweeps that sample sites and subcategories together; 0 for none
+                           [default: 300]
   --stop-prob=P            the probability of a site at every child in the base of fragments; sampled, one per
                            label, unless given
 
@@ -77,8 +78,8 @@ Sampling (insertion):
 Sampling (tsg, insertion and srtsg):
   --type-moves=N           after every sweep, so many proposals to change a fragment or refined rule wherever it
                            is used [default: 0]
-  --average=N              the grammar is the mean over the last N samples [default: 20]
-  --average-every=N        iterations between these samples; 2 for srtsg, 10 for others unless given
+  --average=N              the grammar is the mean over the last N samples; 30 for srtsg, 20 for others unless given
+  --average-every=N        iterations between these samples; 4 for srtsg, 10 for others unless given
   --anneal-from=T          the temperature of the first iteration (srtsg: of every split) [default: 1]
   --anneal-iterations=N    iterations until the temperature is 1 [default: 0]
   --seed=N                 same seed, same model [default: 0]
@@ -118,7 +119,7 @@ USUAL = {
     "cfg": {"--horizontal": "1", "--vertical": "2"},
     "tsg": {},
     "insertion": {"--binarize": "centre-head", "--unknown": "three"},
-    "srtsg": {"--threshold": "0", "--average-every": "2"},
+    "srtsg": {"--threshold": "0", "--average": "30", "--average-every": "4"},
 }
 USUAL_ELSE = {
     "--binarize": "right",
@@ -126,6 +127,7 @@ USUAL_ELSE = {
     "--horizontal": "0",
     "--vertical": "1",
     "--threshold": "1",
+    "--average": "20",
     "--average-every": "10",
 }
 

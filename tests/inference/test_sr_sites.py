@@ -11,7 +11,7 @@ from tsgkit.models.model import Model
 from tsgkit.parsing import Parser
 from tsgkit.treebank import Binarization, UnknownWords, load, prepare
 
-SHORT = {"splits": 2, "split_iterations": 3, "average": 2, "average_every": 1}
+SHORT = {"joint_iterations": 0, "splits": 2, "split_iterations": 3, "average": 2, "average_every": 1}
 
 
 def small_corpus(threshold=0):

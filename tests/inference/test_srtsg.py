@@ -12,7 +12,7 @@ from tsgkit.models.model import Model
 from tsgkit.parsing import Parser
 from tsgkit.treebank import Binarization, UnknownWords, load, prepare
 
-SETTINGS = {"splits": 2, "split_iterations": 5, "average": 2, "average_every": 1}
+SETTINGS = {"splits": 2, "split_iterations": 5, "joint_iterations": 0, "average": 2, "average_every": 1}
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,9 @@ def models():
         if seed == 0:
             result.append(cfg_model(corpus))
             continue
-        training = SrTraining(corpus, SrSettings(splits=1, split_iterations=6, average=1), seed=seed)
+        training = SrTraining(
+            corpus, SrSettings(splits=1, split_iterations=6, joint_iterations=0, average=1), seed=seed
+        )
         training.start()
         for iteration in range(1, 7):
             training.iterate(iteration)

@@ -15,8 +15,8 @@ Options:
   --folder=PATH          Where models and figures of finished runs are kept [default: build/exp-srtsg].
   --only=NAMES           Only these settings, separated by commas.
   --splits=N             How often every subcategory is split [default: 4].
-  --split-iterations=N   Sweeps after every split [default: 400].
-  --site-iterations=N    Sweeps over sites, where they are sampled [default: 100].
+  --split-iterations=N   Sweeps after every split [default: 200].
+  --site-iterations=N    Sweeps over sites, where they are sampled [default: 300].
   --unknown=MODEL        Classes of words: unicode or signature [default: unicode].
   --seeds=N              Seeds for each setting [default: 3].
   --quiet                No progress.
@@ -53,7 +53,7 @@ N_LEFT = 2
 
 def variants(splits: int, split_iterations: int, site_iterations: int) -> dict[str, dict[str, Any]]:
     """The settings by name: the paper's ablations, and the stages."""
-    usual = {"splits": splits, "split_iterations": split_iterations}
+    usual: dict[str, Any] = {"splits": splits, "split_iterations": split_iterations, "joint_iterations": 0}
     return {
         "subcategories": usual,
         "levels=2": usual | {"levels": 2},

@@ -76,20 +76,20 @@ class SrSettings:
     """
 
     splits: int = 4
-    split_iterations: int = 100
+    split_iterations: int = 200
     levels: int = 3
     base: str = "uniform"
     merge: float = 0.5
     merge_loss: str = "marginal"
     type_moves: int = 0
     type_mode: str = "exact"
-    average: int = 20
-    average_every: int = 2
+    average: int = 30
+    average_every: int = 4
     anneal_from: float = 1.0
     anneal_iterations: int = 0
     site_iterations: int = 0
     sites: str = "blocked"
-    joint_iterations: int = 0
+    joint_iterations: int = 300
     stop_prob: float | None = None
 
     def __post_init__(self) -> None:
@@ -408,16 +408,19 @@ class SrTraining:
         return ancestor
 
     def site_chain(self, sites: SiteGrammar) -> list[Level]:
-        """The treebank's own grammar, the split in the middle without fragments, and the transform."""
+        """The treebank's own grammar, refined rules of the split in the middle and of the last, and the transform."""
         fine = sites.grammar()
         same = np.arange(len(self.corpus.labels), dtype=np.int32)
-        ancestor = self.ancestors((len(self.splits) + 1) // 2)
-        refined, coarse = sites.coarse_grammar(self.symbols(), ancestor)
-        return [
-            Level(refined.raw_grammar(coarse)),
-            Level(coarse, same, coarse.label.astype(np.int32)),
-            Level(fine, same, sites.symbol_map(fine, ancestor)),
-        ]
+        middle = self.ancestors((len(self.splits) + 1) // 2)
+        last = np.arange(len(middle))
+        refined, coarse = sites.coarse_grammar(self.symbols(), middle)
+        levels = [Level(refined.raw_grammar(coarse)), Level(coarse, same, coarse.label.astype(np.int32))]
+        if middle.max() < last.max():
+            _, flat = sites.coarse_grammar(self.symbols(), last)
+            # Beside the refined symbols, both have the same for every label.
+            others = np.arange(flat.n_symbols - len(last)) + middle.max() + 1
+            levels.append(Level(flat, same, np.concatenate([middle, others]).astype(np.int32)))
+        return [*levels, Level(fine, same, sites.symbol_map(fine, last if len(levels) > 2 else middle))]
 
     def chain(self, refined: RefinedGrammar) -> list[Level]:
         """The treebank's own grammar, the split in the middle, and all splits."""
