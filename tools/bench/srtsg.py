@@ -54,18 +54,19 @@ N_LEFT = 2
 def variants(splits: int, split_iterations: int, site_iterations: int) -> dict[str, dict[str, Any]]:
     """The settings by name: the paper's ablations, and the stages."""
     usual: dict[str, Any] = {"splits": splits, "split_iterations": split_iterations, "joint_iterations": 0}
+    joint = usual | {"joint_iterations": site_iterations}
     return {
         "subcategories": usual,
-        "levels=2": usual | {"levels": 2},
-        "no-merge": usual | {"merge": 0.0},
-        "joint-loss": usual | {"merge_loss": "joint"},
-        "type-moves": usual | {"type_moves": 500},
-        "frequency-base": usual | {"base": "frequency"},
-        "count<=5": usual,
+        "subcategories-levels=2": usual | {"levels": 2},
         "sites": usual | {"site_iterations": site_iterations},
-        "sites-levels=1": usual | {"site_iterations": site_iterations, "levels": 1},
-        "sites-levels=2": usual | {"site_iterations": site_iterations, "levels": 2},
-        "joint": usual | {"joint_iterations": site_iterations},
+        "joint": joint,
+        "joint-levels=2": joint | {"levels": 2},
+        "joint-levels=1": joint | {"levels": 1},
+        "no-merge": joint | {"merge": 0.0},
+        "joint-loss": joint | {"merge_loss": "joint"},
+        "type-moves": joint | {"type_moves": 500},
+        "frequency-base": joint | {"base": "frequency"},
+        "count<=5": joint,
     }
 
 
