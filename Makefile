@@ -75,7 +75,11 @@ demo: build  ## the main job on the bundled treebank; results in demo/
 	$(BIN)/tsgkit train --model=tsg --iterations=300 --type-moves=1000 demo/train.mrg -o demo/tsg.model
 	$(BIN)/tsgkit inspect demo/tsg.model --min-size=2 --examples --top=10
 	$(BIN)/tsgkit parse demo/tsg.model -i demo/dev.txt -o demo/dev.tsg.mrg
+	$(BIN)/tsgkit train --model=srtsg demo/train.mrg -o demo/srtsg.model
+	$(BIN)/tsgkit inspect demo/srtsg.model --subcategories=IN --top=4
+	$(BIN)/tsgkit parse demo/srtsg.model -i demo/dev.txt -o demo/dev.srtsg.mrg
 	$(BIN)/tsgkit eval demo/dev.mrg demo/dev.parsed.mrg demo/dev.tsg.mrg
+	$(BIN)/tsgkit eval demo/dev.mrg demo/dev.tsg.mrg demo/dev.srtsg.mrg
 
 bench-eval: build  ## sentence pairs scored per second
 	$(RUN) -m tsgkit.tools.bench.eval
