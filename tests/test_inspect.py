@@ -310,3 +310,44 @@ def test_fragments_can_be_read_again(inspect):
     for line in inspect("--format=discodop", "--sort=size").splitlines():
         brackets = line.split("\t")[0]
         assert format_fragment(read_fragment(brackets)) == brackets
+
+
+# ---- subcategories ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def refined_path(tmp_path_factory):
+    file = tmp_path_factory.mktemp("trained") / "refined.model"
+    options = ["--model=srtsg", "--splits=2", "--split-iterations=5", "--joint-iterations=3", "--average=1", "--quiet"]
+    assert train_command.main([*options, f"--output={file}", "sampler:dev"]) == 0
+    return file
+
+
+def test_subcategories_of_a_label(inspect, refined_path):
+    listed = json.loads(inspect("--subcategories=all", "--format=json", "--top=all", model=refined_path))
+    n_of = {value["label"]: value["subcategories"] for value in listed}
+    found = json.loads(inspect("--subcategories=NP", "--format=json", "--top=2", model=refined_path))
+    assert len(found) == n_of["NP"] > 1
+    assert sum(value["count"] for value in found) == next(value["count"] for value in listed if value["label"] == "NP")
+    assert all(value["name"].startswith("NP-") and len(value["rules"]) <= 2 for value in found)
+    text = inspect("--subcategories=NP", model=refined_path)
+    assert [line.split()[0] for line in text.splitlines() if not line.startswith(" ")] == [
+        value["name"] for value in found
+    ]
+    hierarchy = inspect("--hierarchy=NP", model=refined_path).splitlines()
+    assert hierarchy[0].split()[1] == "NP"
+    assert len(hierarchy) > len(found)
+
+
+def test_fragments_of_a_refined_model(inspect, refined_path):
+    found = json.loads(inspect("--format=json", "--top=all", "--quiet", model=refined_path))
+    sites = Model.load(refined_path).state["sites"]
+    assert sum(value["count"] for value in found) == sites.sum() < len(sites)
+    assert any(re.search(r"\(NP-\d+ ", value["fragment"]) for value in found)
+
+
+def test_subcategories_that_are_not_there(inspect, refined_path):
+    assert "a tsg model has no subcategories" in inspect("--subcategories=NP", code=2)
+    assert "no such label" in inspect("--subcategories=XYZ", model=refined_path, code=2)
+    assert "--derivation" in inspect("--derivation=sampler:dev", model=refined_path, code=2)
+    assert "disco-dop" in inspect("--hierarchy=NP", "--format=discodop", model=refined_path, code=2)

@@ -9,7 +9,7 @@ training trees it covers (its customers), its tables, its number of rules, and t
 open frontier nodes, as in (S (NP ) (VP (VBD said) (SBAR ))). Of a cfg model, the rules with their weights.
 Labels are those of the binarised trees, rare words have become their classes. Of an insertion model, auxiliary
 trees are listed too, as in (NP (JJ pretty) NP*), with the side of the foot on which their words go. Of an srtsg
-model, the labels with their numbers of subcategories; --subcategories shows what those of a label mean.
+model, roots and open nodes of fragments carry their subcategories, as in (NP-01 (DT-1 ) (NN-001 )).
 
 Options:
   --sort=KEY            count (most frequent first), size (largest first) or root [default: count]
@@ -22,7 +22,7 @@ Options:
   --top=N               show so many, or all; 20 unless given
   --examples            with a training sentence, the words below the fragment in square brackets
   --subcategories=LABEL  instead, of an srtsg model: what the subcategories of a label have in common, words, rules
-                        and parents, --top=N of each (5 unless given)
+                        and parents, --top=N of each (5 unless given); or all: how many each label has
   --hierarchy=LABEL     instead, of an srtsg model: how its subcategories were split
   --sizes               instead: how many fragments there are of each size, and how many places they cover
   --derivation=TREES    instead: the most probable derivation of each of these trees (a file, a folder, - or
@@ -48,7 +48,7 @@ from tsgkit.errors import UsageError
 from tsgkit.files import open_output
 from tsgkit.models.fragments import FOOT_MARK, KINDS, SORTS, FragmentTable, Step, cut
 from tsgkit.models.model import Model
-from tsgkit.models.subcategories import SubcategoryTable
+from tsgkit.models.subcategories import SubcategoryTable, refined_fragments
 from tsgkit.models.tsg import node_states
 from tsgkit.parsing.known_tree import KnownTreeParser, NoDerivationError
 from tsgkit.treebank import read_trees
@@ -201,7 +201,7 @@ def inspect_subcategories(arguments: dict[str, Any], model: Model, form: str) ->
     table = SubcategoryTable.of_model(model)
     if form == "discodop":
         raise UsageError("disco-dop's format has no place for subcategories")
-    if arguments["--subcategories"] is not None:
+    if arguments["--subcategories"] not in (None, "all"):
         return subcategory_lines(table, arguments["--subcategories"], top_of(arguments, 5) or 1 << 30, form)
     if arguments["--hierarchy"] is not None:
         return hierarchy_lines(table, arguments["--hierarchy"], form)
@@ -298,11 +298,14 @@ def main(argv: list[str]) -> int:
     source = arguments["--derivation"]
     check_together(arguments, form)
     model = Model.load(arguments["MODEL"])
-    if model.kind == "srtsg" or arguments["--subcategories"] is not None or arguments["--hierarchy"] is not None:
+    if arguments["--subcategories"] is not None or arguments["--hierarchy"] is not None:
         with open_output() as file:
             file.writelines(inspect_subcategories(arguments, model, form))
         return 0
-    table = FragmentTable.of_model(model)
+    is_refined = model.kind == "srtsg"
+    if is_refined and source is not None:
+        raise UsageError("--derivation: not for srtsg models, whose derivations have subcategories, too")
+    table = refined_fragments(model) if is_refined else FragmentTable.of_model(model)
     numbers = selected(arguments, table)
     remark = ""
     if source is not None:

@@ -8,7 +8,7 @@ from tsgkit.errors import UsageError
 from tsgkit.models.cfg import cfg_model
 from tsgkit.models.model import Model
 from tsgkit.models.srtsg import Subcategories
-from tsgkit.models.subcategories import SubcategoryTable, symbol_names
+from tsgkit.models.subcategories import SubcategoryTable, refined_fragments, symbol_names
 from tsgkit.treebank import FlatCorpus
 
 TREES = ["(TOP (S (NP (D the) (N dog)) (VP (V ran))))", "(TOP (S (NP (D a) (N dog)) (VP (V sat) (NP (N tea)))))"]
@@ -86,3 +86,21 @@ def test_damaged_subcategories_are_refused(model, name, value):
     model.state[name] = value
     with pytest.raises(UsageError, match="damaged"):
         SubcategoryTable.of_model(model)
+
+
+def test_fragments_have_subcategories_at_their_edges(model):
+    corpus = model.corpus
+    sites = np.ones(corpus.n_nodes, dtype=np.uint8)
+    verbs = np.flatnonzero(corpus.label == corpus.labels.index("VP"))
+    sites[verbs] = 0
+    model.state["sites"] = sites
+    table = refined_fragments(model)
+    found = {table.fragment(number).brackets: table.counts[number] for number in table.select()}
+    assert found["(S (NP-0 ) (VP (V )))"] == 1
+    assert found["(S (NP-10 ) (VP (V ) (NP-11 )))"] == 1
+    assert found["(NP-11 (N ))"] == 1
+    assert sum(found.values()) == sites.sum()
+    assert table.sizes[table.counts > 0].sum() <= corpus.n_nodes
+    sites[0] = 0
+    with pytest.raises(UsageError, match="sites are damaged"):
+        refined_fragments(model)

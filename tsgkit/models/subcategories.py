@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tsgkit.errors import UsageError
+from tsgkit.models.fragments import FragmentTable
 from tsgkit.models.model import Model
+from tsgkit.models.rules import number_rules
 from tsgkit.models.srtsg import Subcategories
 from tsgkit.treebank import FlatCorpus
 
@@ -159,3 +161,33 @@ def symbol_names(labels: list[str], splits: list[Subcategories]) -> list[str]:
             dash = "" if number and name != labels[split.group_label[group]] else "-"
             names += [name] if n_options == 1 else [f"{name}{dash}{option}" for option in range(2)]
     return names
+
+
+def refined_fragments(model: Model) -> FragmentTable:
+    """The fragments of a symbol-refined model's last sample: roots and frontiers with subcategories, the rest without.
+
+    A model that was trained without sites has single rules only.
+    """
+    table = SubcategoryTable.of_model(model)
+    corpus = table.corpus
+    sites = model.state.get("sites", np.ones(corpus.n_nodes, dtype=np.uint8))
+    if sites.shape != (corpus.n_nodes,) or (sites > 1).any() or not sites[corpus.tree_start[:-1]].all():
+        raise UsageError("the model's sites are damaged")
+    label = np.where(sites == 1, len(corpus.labels) + table.symbols, corpus.label).astype(np.int32)
+    refined = replace(corpus, labels=[*corpus.labels, *table.names], label=label)
+    trees = number_rules(refined)
+    number_of: dict[tuple[int, int, int], int] = {}
+    below = np.full(corpus.n_nodes, -1, dtype=np.int64)
+    columns = (trees.rule.tolist(), trees.left.tolist(), trees.right.tolist())
+    is_site = sites.tolist()
+    for node, (rule, left, right) in reversed(list(enumerate(zip(*columns, strict=True)))):
+        parts = (-1 if child < 0 or is_site[child] else int(below[child]) for child in (left, right))
+        below[node] = number_of.setdefault((rule, *parts), len(number_of))
+    used = below[sites == 1]
+    first_node = np.full(len(number_of), -1)
+    numbers, first = np.unique(used, return_index=True)
+    first_node[numbers] = np.flatnonzero(sites)[first]
+    rules = np.stack([trees.rule_label, trees.rule_left_label, trees.rule_right_label, trees.rule_word], axis=1)
+    fragments = np.array(list(number_of), dtype=np.int32)
+    counts = np.bincount(used, minlength=len(number_of))
+    return FragmentTable(refined.labels, corpus.words, rules, fragments, counts, None, first_node, refined)
