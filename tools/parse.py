@@ -34,7 +34,7 @@ Options:
   --max-length=N           longer sentences get a flat fallback tree
   --max-memory=MB          a sentence whose chart needs more gets a fallback tree; every thread has a chart
                            for every grammar of the model [default: 1024]
-  --threshold=P            prune what has a smaller share of the probability; 0 for no pruning [default: 1e-4]
+  --threshold=P            prune what has a smaller share of the probability; 0 for no pruning [default: 3e-4]
   --pruning=KIND           by posterior or max-marginal [default: posterior]
   --samples=N              for the sampled objectives [default: 1000]
   --seed=N                 for the sampled objectives [default: 0]

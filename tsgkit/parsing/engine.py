@@ -56,7 +56,7 @@ class EngineSettings:
     """
 
     objective: str = "max-rule"
-    threshold: float = 1e-4
+    threshold: float = 3e-4
     pruning: str = "posterior"
     n_samples: int = 1000
     n_derivations: int = 100

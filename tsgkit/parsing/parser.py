@@ -126,7 +126,7 @@ class Parser(ParserI):
         model: Model | str | os.PathLike[str],
         *,
         objective: str = "max-rule",
-        threshold: float = 1e-4,
+        threshold: float = 3e-4,
         pruning: str = "posterior",
         n_samples: int = 1000,
         n_derivations: int = 100,
