@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 RUN := $(BIN)/python
 # Test processes at a time; the tests are independent of each other.
 JOBS ?= 2
+# Which tests to run; all unless given.
+TESTS ?=
 
 .PHONY: help build test test-checked lint docs sdist-check demo clean bench-eval bench-parse bench-train exp-pcfg exp-tsg \
 	exp-srtsg
@@ -32,12 +34,12 @@ $(VENV)/lint $(VENV)/docs $(VENV)/plot: $(VENV)/%: $(VENV)/base
 build: $(VENV)/base  ## compile what changed
 	@$(RUN) setup.py --quiet build_ext --inplace
 
-test: build  ## all tests
-	$(BIN)/pytest --numprocesses=$(JOBS)
+test: build  ## all tests, or TESTS=...
+	$(BIN)/pytest --numprocesses=$(JOBS) $(TESTS)
 
 test-checked: $(VENV)/base  ## all tests on a build with bounds checks (and back to the fast build)
 	TSGKIT_CHECKED=1 $(RUN) setup.py --quiet build_ext --inplace
-	$(BIN)/pytest --numprocesses=$(JOBS); status=$$?; $(MAKE) --no-print-directory build && exit $$status
+	$(BIN)/pytest --numprocesses=$(JOBS) $(TESTS); status=$$?; $(MAKE) --no-print-directory build && exit $$status
 
 lint: $(VENV)/lint  ## ruff, cython-lint, mypy
 	$(BIN)/ruff check .
