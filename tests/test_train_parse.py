@@ -385,6 +385,11 @@ def test_models_that_are_none(run, tmp_path, model):
 # ---- as a process ----------------------------------------------------------------------------------------
 
 
+def hear_interrupts():
+    """Jobs in the background of a shell ignore Ctrl-C, and so would what they start."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.fixture
 def process(model):
     """A parser that waits for sentences."""
@@ -393,6 +398,7 @@ def process(model):
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        preexec_fn=hear_interrupts,  # noqa: PLW1509 - no threads here
     )
     yield started
     started.kill()
@@ -429,6 +435,7 @@ def test_interrupted_at_work(model, tmp_path, threads):
         ],
         cwd=tmp_path,
         stderr=subprocess.PIPE,
+        preexec_fn=hear_interrupts,  # noqa: PLW1509 - no threads here
     )  # fmt: skip
     deadline = time.monotonic() + 30
     while not list(tmp_path.glob(".output.*")) and time.monotonic() < deadline:

@@ -225,7 +225,7 @@ def product_of(forests: Sequence[Rules]) -> Rules:
     --------
     >>> rule = np.array([[0, -1, 1, 0, -1, -1]], dtype=np.int32)
     >>> _, logs = product_of([(rule, np.array([0.5])), (rule, np.array([0.125]))])
-    >>> float(np.exp(logs[0]))
+    >>> round(float(np.exp(logs[0])), 9)
     0.25
     """
     rows = np.concatenate([np.ascontiguousarray(rules, dtype=np.int32) for rules, _ in forests])
