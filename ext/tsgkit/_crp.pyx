@@ -5,40 +5,10 @@ What its base distribution is, and with whom it shares its parameters, is the bu
 """
 
 from libc.stdint cimport uint64_t
-from libcpp.pair cimport pair
 from libcpp.vector cimport vector
 
+from tsgkit._restaurant cimport CppStream, House, HyperSums, Tables, add_sizes, log_seating
 from tsgkit._types cimport index_t, symbol_t
-
-cdef extern from "stream.hpp" namespace "tsgkit" nogil:
-    cdef cppclass CppStream "tsgkit::Stream":
-        CppStream()
-        CppStream(uint64_t seed, uint64_t iteration, uint64_t number)
-        double uniform()
-
-cdef extern from "restaurant.hpp" namespace "tsgkit" nogil:
-    cdef cppclass Tables:
-        symbol_t n_customers
-        symbol_t n_tables
-        vector[pair[symbol_t, symbol_t]] by_size
-
-    cdef cppclass House:
-        double discount
-        double strength
-        index_t n_customers
-        index_t n_tables
-        double old_weight(const Tables& tables)
-        double new_weight()
-        double denominator()
-        symbol_t seat(Tables& tables, double base, CppStream& stream)
-        symbol_t unseat(Tables& tables, CppStream& stream)
-
-    double log_seating(const House& house, const vector[index_t]& counts)
-
-    cdef cppclass HyperSums:
-        void draw(const House& house, const vector[index_t]& counts, CppStream& stream)
-        double draw_discount(CppStream& stream)
-        double draw_strength(CppStream& stream)
 
 
 cdef class Stream:
@@ -149,10 +119,7 @@ cdef class Restaurant:
         cdef vector[index_t] counts
         cdef Tables tables
         for tables in self.tables:
-            for entry in tables.by_size:
-                if <size_t>entry.first >= counts.size():
-                    counts.resize(entry.first + 1, 0)
-                counts[entry.first] += entry.second
+            add_sizes(tables, counts)
         return counts
 
 

@@ -8,26 +8,11 @@ import numpy as np
 
 from libc.stdint cimport uint8_t, uint64_t
 from libcpp cimport bool as cpp_bool
-from libcpp.pair cimport pair
 from libcpp.vector cimport vector
 
+from tsgkit._restaurant cimport House, Tables
 from tsgkit._types cimport index_t, symbol_t
-
-cdef extern from "restaurant.hpp" namespace "tsgkit" nogil:
-    cdef cppclass Tables:
-        symbol_t n_customers
-        symbol_t n_tables
-        vector[pair[symbol_t, symbol_t]] by_size
-
-    cdef cppclass House:
-        double discount
-        double strength
-        index_t n_customers
-        index_t n_tables
-        double new_weight()
-        double denominator()
-        double old_weight(const Tables& tables)
-        void grow(Tables& tables, symbol_t size)
+from tsgkit._vectors cimport copy_flags, copy_indices, copy_numbers, copy_symbols
 
 cdef extern from "sr_sampler.hpp" namespace "tsgkit" nogil:
     cdef cppclass SrBlock:
@@ -169,59 +154,30 @@ cdef class SrSampler:
         if levels not in (1, 2, 3):
             raise ValueError("there are 1, 2 or 3 levels")
         self.trees = trees
-        for values, target in (
-            (trees.label, "label"), (trees.rule, "rule"), (trees.left, "left"), (trees.right, "right"),
-            (trees.parent, "parent"), (groups, "group"), (rule_class, "class"), (group_label, "group_label"),
-        ):
-            self.copy_symbols(np.ascontiguousarray(values, dtype=np.int32), target)
-        cdef const index_t[::1] starts = np.ascontiguousarray(trees.tree_start, dtype=np.int64)
-        self.sampler.tree_start.assign(&starts[0], &starts[0] + starts.shape[0])
+        copy_symbols(trees.label, self.sampler.label)
+        copy_symbols(trees.rule, self.sampler.rule)
+        copy_symbols(trees.left, self.sampler.left)
+        copy_symbols(trees.right, self.sampler.right)
+        copy_symbols(trees.parent, self.sampler.parent)
+        copy_symbols(groups, self.sampler.group)
+        copy_symbols(rule_class, self.sampler.rule_class)
+        copy_symbols(group_label, self.sampler.group_label)
+        copy_indices(trees.tree_start, self.sampler.tree_start)
         self.set_rule_base(rule_base)
-        self.copy_numbers(lexical_share, &self.sampler.lexical_share)
-        self.copy_numbers(class_word_base, &self.sampler.class_word_base)
-        cdef uint8_t[::1] options = np.ascontiguousarray(n_options)
-        self.sampler.n_options.assign(&options[0], &options[0] + options.shape[0])
+        copy_numbers(lexical_share, self.sampler.lexical_share)
+        copy_numbers(class_word_base, self.sampler.class_word_base)
+        copy_flags(n_options, self.sampler.n_options)
         self.sampler.n_labels, self.sampler.levels, self.sampler.seed = trees.n_labels, levels, seed
         with nogil:
             self.sampler.build()
         self.set_parameters(np.tile([[0.5], [1.0]], (1, self.n_pairs)))
-
-    cdef int copy_symbols(self, values, name) except -1:
-        cdef const symbol_t[::1] view = values
-        cdef vector[symbol_t]* target
-        if name == "label":
-            target = &self.sampler.label
-        elif name == "rule":
-            target = &self.sampler.rule
-        elif name == "left":
-            target = &self.sampler.left
-        elif name == "right":
-            target = &self.sampler.right
-        elif name == "parent":
-            target = &self.sampler.parent
-        elif name == "group":
-            target = &self.sampler.group
-        elif name == "class":
-            target = &self.sampler.rule_class
-        else:
-            target = &self.sampler.group_label
-        target.assign(&view[0], &view[0] + view.shape[0])
-        return 0
-
-    cdef int copy_numbers(self, values, vector[double]* target) except -1:
-        cdef const double[::1] view = np.ascontiguousarray(values, dtype=np.float64)
-        target.resize(view.shape[0])
-        cdef index_t place
-        for place in range(view.shape[0]):
-            target[0][place] = view[place]
-        return 0
 
     def set_rule_base(self, rule_base):
         """Set the probability of each refinement of a rule in the last base: a merge leaves fewer of them."""
         rule_base = np.asarray(rule_base, dtype=np.float64)
         if rule_base.shape != (self.trees.n_rules,) or not ((rule_base > 0) & (rule_base <= 1)).all():
             raise ValueError("a rule has no base probability")
-        self.copy_numbers(rule_base, &self.sampler.rule_base)
+        copy_numbers(rule_base, self.sampler.rule_base)
 
     cdef int require_seated(self, bint wanted) except -1:
         if self.is_seated != wanted:

@@ -8,23 +8,11 @@ import numpy as np
 
 from libc.stdint cimport int16_t, uint8_t, uint64_t
 from libcpp cimport bool as cpp_bool
-from libcpp.pair cimport pair
 from libcpp.vector cimport vector
 
+from tsgkit._restaurant cimport House, Tables
 from tsgkit._types cimport index_t, symbol_t
-
-cdef extern from "restaurant.hpp" namespace "tsgkit" nogil:
-    cdef cppclass Tables:
-        symbol_t n_customers
-        symbol_t n_tables
-        vector[pair[symbol_t, symbol_t]] by_size
-
-    cdef cppclass House:
-        double discount
-        double strength
-        index_t n_customers
-        index_t n_tables
-        void grow(Tables& tables, symbol_t size)
+from tsgkit._vectors cimport copy_flags, copy_indices, copy_numbers, copy_symbols
 
 cdef extern from "sr_parts.hpp" namespace "tsgkit" nogil:
     cdef cppclass Part:
@@ -195,8 +183,7 @@ cdef class SrSiteSampler:
         copy_symbols(trees.rule_right_label, self.sampler.rules.rule_right_label)
         copy_symbols(rule_class, self.sampler.rules.rule_class)
         copy_symbols(np.concatenate([[0], np.cumsum(n_symbols)]), self.sampler.rules.first_symbol)
-        cdef const index_t[::1] starts = np.ascontiguousarray(trees.tree_start, dtype=np.int64)
-        self.sampler.tree_start.assign(&starts[0], &starts[0] + starts.shape[0])
+        copy_indices(trees.tree_start, self.sampler.tree_start)
         copy_numbers(rule_base, self.sampler.rules.rule_base)
         copy_numbers(lexical_share, self.sampler.rules.lexical_share)
         copy_numbers(class_word_base, self.sampler.rules.class_word_base)
@@ -341,8 +328,7 @@ cdef class SrSiteSampler:
         roots = self.trees.tree_start[:len(self.trees.tree_start) - 1]
         if (sites[roots] != 1).any():
             raise ValueError("a root is no substitution site")
-        cdef const uint8_t[::1] view = np.ascontiguousarray(sites, dtype=np.uint8)
-        self.sampler.is_site.assign(&view[0], &view[0] + view.shape[0])
+        copy_flags(sites, self.sampler.is_site)
         copy_symbols(symbols, self.sampler.symbol)
         return 0
 
@@ -611,21 +597,3 @@ def require_rows(rows, above, lowest):
     for column, end in enumerate(above):
         if end is not None and (rows[:, column] >= end).any():
             raise ValueError("a table is not there")
-
-
-cdef int copy_symbols(values, vector[symbol_t]& target) except -1:
-    cdef const symbol_t[::1] view = np.ascontiguousarray(values, dtype=np.int32)
-    target.resize(view.shape[0])
-    cdef index_t place
-    for place in range(view.shape[0]):
-        target[place] = view[place]
-    return 0
-
-
-cdef int copy_numbers(values, vector[double]& target) except -1:
-    cdef const double[::1] view = np.ascontiguousarray(values, dtype=np.float64)
-    target.resize(view.shape[0])
-    cdef index_t place
-    for place in range(view.shape[0]):
-        target[place] = view[place]
-    return 0

@@ -9,24 +9,11 @@ import numpy as np
 
 from libc.stdint cimport uint8_t, uint64_t
 from libcpp cimport bool as cpp_bool
-from libcpp.pair cimport pair
 from libcpp.vector cimport vector
 
-from tsgkit._types cimport index_t, symbol_t, weight_t
-
-cdef extern from "restaurant.hpp" namespace "tsgkit" nogil:
-    cdef cppclass Tables:
-        symbol_t n_customers
-        symbol_t n_tables
-        vector[pair[symbol_t, symbol_t]] by_size
-        void grow(symbol_t size)
-
-    cdef cppclass House:
-        double discount
-        double strength
-        index_t n_customers
-        index_t n_tables
-        void grow(Tables& tables, symbol_t size)
+from tsgkit._restaurant cimport House, Tables
+from tsgkit._types cimport index_t, symbol_t
+from tsgkit._vectors cimport copy_indices, copy_numbers, copy_symbols
 
 cdef extern from "fragments.hpp" namespace "tsgkit" nogil:
     cdef cppclass Fragment:
@@ -127,17 +114,17 @@ cdef class TsgSampler:
             raise ValueError(problem)
         self.trees = trees
         self.sampler.seed = seed
-        copy_symbols(trees.label, &self.sampler.label)
-        copy_symbols(trees.rule, &self.sampler.rule)
-        copy_symbols(trees.left, &self.sampler.left)
-        copy_symbols(trees.right, &self.sampler.right)
-        copy_symbols(trees.parent, &self.sampler.parent)
-        copy_indices(trees.tree_start, &self.sampler.tree_start)
-        copy_symbols(trees.rule_label, &self.sampler.rule_label)
-        copy_symbols(trees.rule_left_label, &self.sampler.rule_left_label)
-        copy_symbols(trees.rule_right_label, &self.sampler.rule_right_label)
-        copy_numbers(trees.rule_probability, &self.sampler.rule_probability)
-        copy_numbers(np.log(trees.rule_probability), &self.sampler.rule_log_probability)
+        copy_symbols(trees.label, self.sampler.label)
+        copy_symbols(trees.rule, self.sampler.rule)
+        copy_symbols(trees.left, self.sampler.left)
+        copy_symbols(trees.right, self.sampler.right)
+        copy_symbols(trees.parent, self.sampler.parent)
+        copy_indices(trees.tree_start, self.sampler.tree_start)
+        copy_symbols(trees.rule_label, self.sampler.rule_label)
+        copy_symbols(trees.rule_left_label, self.sampler.rule_left_label)
+        copy_symbols(trees.rule_right_label, self.sampler.rule_right_label)
+        copy_numbers(trees.rule_probability, self.sampler.rule_probability)
+        copy_numbers(np.log(trees.rule_probability), self.sampler.rule_log_probability)
         cdef index_t n_labels = trees.n_labels, symbol
         self.sampler.houses.resize(n_labels)
         self.sampler.stop.assign(n_labels, 0.5)
@@ -168,8 +155,8 @@ cdef class TsgSampler:
         has_foot = (trees.rule_left_label == trees.rule_label) | (trees.rule_right_label == trees.rule_label)
         if values.shape != (trees.n_rules,) or ((values > 0) != has_foot).any() or not (values <= 1).all():
             raise ValueError("a probability is needed for every rule with a foot, and 0 for the others")
-        copy_numbers(values, &self.sampler.foot_probability)
-        copy_numbers(np.log(np.where(has_foot, values, 1.0)), &self.sampler.foot_log_probability)
+        copy_numbers(values, self.sampler.foot_probability)
+        copy_numbers(np.log(np.where(has_foot, values, 1.0)), self.sampler.foot_log_probability)
         self.sampler.houses.resize(2 * self.sampler.stop.size())
         self.sampler.has_insertion, self.sampler.is_stacked = True, stacked
 
@@ -532,27 +519,3 @@ cdef class TsgSampler:
             totals[0, symbol] = self.sampler.houses[symbol].n_customers
             totals[1, symbol] = self.sampler.houses[symbol].n_tables
         return totals
-
-
-cdef void copy_symbols(values, vector[symbol_t]* target) except *:
-    cdef const symbol_t[::1] view = np.ascontiguousarray(values, dtype=np.int32)
-    target.resize(view.shape[0])
-    cdef index_t place
-    for place in range(view.shape[0]):
-        target[0][place] = view[place]
-
-
-cdef void copy_indices(values, vector[index_t]* target) except *:
-    cdef const index_t[::1] view = np.ascontiguousarray(values, dtype=np.int64)
-    target.resize(view.shape[0])
-    cdef index_t place
-    for place in range(view.shape[0]):
-        target[0][place] = view[place]
-
-
-cdef void copy_numbers(values, vector[double]* target) except *:
-    cdef const weight_t[::1] view = np.ascontiguousarray(values, dtype=np.float64)
-    target.resize(view.shape[0])
-    cdef index_t place
-    for place in range(view.shape[0]):
-        target[0][place] = view[place]

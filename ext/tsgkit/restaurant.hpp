@@ -127,6 +127,14 @@ struct House {
 // The numbers of tables by size of one restaurant are all that its seating's probability and its hyperparameters
 // depend on: counts[m] tables have m customers.
 
+// Add the tables of a dish to those of its restaurant.
+inline void add_sizes(const Tables& tables, std::vector<int64_t>& counts) {
+    for (const auto& entry : tables.by_size) {
+        if (static_cast<size_t>(entry.first) >= counts.size()) counts.resize(entry.first + 1, 0);
+        counts[entry.first] += entry.second;
+    }
+}
+
 // log p(seating) without the base probabilities of the tables' dishes.
 inline double log_seating(const House& house, const std::vector<int64_t>& counts) {
     if (house.n_customers == 0) return 0.0;
@@ -168,5 +176,20 @@ struct HyperSums {
     double draw_discount(Stream& stream) const { return stream.beta(1.0 + zeros_y, 1.0 + zeros_z); }
     double draw_strength(Stream& stream) const { return stream.gamma(1.0 + ones_y) / (1.0 - log_x); }
 };
+
+// Draw the pair (discount, strength) that the houses of these numbers share; a Dirichlet process keeps its discount.
+inline void resample_pair(std::vector<House>& houses, const std::vector<std::vector<int64_t>>& counts,
+                          const std::vector<size_t>& numbers, Stream& stream, bool is_dirichlet = false) {
+    if (numbers.empty()) return;
+    HyperSums auxiliary;
+    for (const size_t number : numbers) auxiliary.draw(houses[number], counts[number], stream);
+    const double discount =
+        is_dirichlet ? houses[numbers[0]].discount : std::min(auxiliary.draw_discount(stream), 1.0 - 1e-9);
+    const double strength = std::max(auxiliary.draw_strength(stream), 1e-9);
+    for (const size_t number : numbers) {
+        houses[number].discount = discount;
+        houses[number].strength = strength;
+    }
+}
 
 }  // namespace tsgkit

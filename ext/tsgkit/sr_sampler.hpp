@@ -188,7 +188,7 @@ public:
 
     SweepCounts tree_sweep(uint64_t iteration, double temperature) {
         SweepCounts counts;
-        for (const int64_t tree : random_order(n_trees(), iteration)) {
+        for (const int64_t tree : random_order(n_trees(), stream(iteration, SrPurpose::kTreeOrder))) {
             Stream own = stream(iteration, SrPurpose::kTree, tree);
             resample_tree(tree, temperature, own, counts);
         }
@@ -453,34 +453,6 @@ private:
         const bool result = flags[place];
         flags[place] = true;
         return result;
-    }
-
-    static void add_sizes(const Tables& cell, std::vector<int64_t>& counts) {
-        for (const auto& entry : cell.by_size) {
-            if (static_cast<size_t>(entry.first) >= counts.size()) counts.resize(entry.first + 1, 0);
-            counts[entry.first] += entry.second;
-        }
-    }
-
-    static void resample_pair(std::vector<House>& houses, const std::vector<std::vector<int64_t>>& counts,
-                              const std::vector<size_t>& numbers, Stream& own) {
-        if (numbers.empty()) return;
-        HyperSums auxiliary;
-        for (const size_t number : numbers) auxiliary.draw(houses[number], counts[number], own);
-        const double discount = std::min(auxiliary.draw_discount(own), 1.0 - 1e-9);
-        const double strength = std::max(auxiliary.draw_strength(own), 1e-9);
-        for (const size_t number : numbers) {
-            houses[number].discount = discount;
-            houses[number].strength = strength;
-        }
-    }
-
-    std::vector<int64_t> random_order(int64_t n_items, uint64_t iteration) const {
-        std::vector<int64_t> order(n_items);
-        for (int64_t item = 0; item < n_items; ++item) order[item] = item;
-        Stream own = stream(iteration, SrPurpose::kTreeOrder);
-        for (int64_t item = n_items - 1; item > 0; --item) std::swap(order[item], order[own.below(item + 1)]);
-        return order;
     }
 
     int index_of(int64_t node) const {

@@ -170,7 +170,7 @@ public:
     // One proposal for every tree: sites (stage 2), or sites and subcategories (`joint`).
     SweepCounts blocked_sweep(uint64_t iteration, bool joint) {
         SweepCounts counts;
-        for (const int64_t tree : random_order(n_trees(), iteration, SitePurpose::kTreeOrder)) {
+        for (const int64_t tree : random_order(n_trees(), stream(iteration, SitePurpose::kTreeOrder))) {
             Stream own = stream(iteration, SitePurpose::kTree, tree);
             resample_tree(tree, joint, own, counts);
         }
@@ -182,7 +182,7 @@ public:
 
     SweepCounts local_sweep(uint64_t iteration) {
         SweepCounts counts;
-        for (const int64_t node : random_order(n_nodes(), iteration, SitePurpose::kSiteOrder)) {
+        for (const int64_t node : random_order(n_nodes(), stream(iteration, SitePurpose::kSiteOrder))) {
             if (parent[node] < 0) continue;
             Stream own = stream(iteration, SitePurpose::kSite, node);
             resample_site(static_cast<int32_t>(node), own, counts);
@@ -471,34 +471,6 @@ private:
     };
     static constexpr int32_t SITE = -1, BASE = -2;
     std::vector<Waiting> waiting_;
-
-    static void add_sizes(const Tables& cell, std::vector<int64_t>& counts) {
-        for (const auto& entry : cell.by_size) {
-            if (static_cast<size_t>(entry.first) >= counts.size()) counts.resize(entry.first + 1, 0);
-            counts[entry.first] += entry.second;
-        }
-    }
-
-    static void resample_pair(std::vector<House>& houses, const std::vector<std::vector<int64_t>>& counts,
-                              const std::vector<size_t>& numbers, Stream& own) {
-        if (numbers.empty()) return;
-        HyperSums auxiliary;
-        for (const size_t number : numbers) auxiliary.draw(houses[number], counts[number], own);
-        const double discount = std::min(auxiliary.draw_discount(own), 1.0 - 1e-9);
-        const double strength = std::max(auxiliary.draw_strength(own), 1e-9);
-        for (const size_t number : numbers) {
-            houses[number].discount = discount;
-            houses[number].strength = strength;
-        }
-    }
-
-    std::vector<int64_t> random_order(int64_t n_items, uint64_t iteration, SitePurpose purpose) const {
-        std::vector<int64_t> order(n_items);
-        for (int64_t item = 0; item < n_items; ++item) order[item] = item;
-        Stream own = stream(iteration, purpose);
-        for (int64_t item = n_items - 1; item > 0; --item) std::swap(order[item], order[own.below(item + 1)]);
-        return order;
-    }
 
     int32_t own_of(int32_t one) const { return one - rules.first_symbol[symbol_label[one]]; }
 

@@ -7,6 +7,8 @@
 
 #include <cmath>
 #include <cstdint>
+#include <utility>
+#include <vector>
 
 namespace tsgkit {
 
@@ -87,5 +89,13 @@ private:
     static uint64_t rotate(uint64_t word, int count) { return (word << count) | (word >> (64 - count)); }
     uint64_t words_[4];
 };
+
+// The numbers from 0 on in a random order.
+inline std::vector<int64_t> random_order(int64_t n_items, Stream stream) {
+    std::vector<int64_t> order(n_items);
+    for (int64_t item = 0; item < n_items; ++item) order[item] = item;
+    for (int64_t item = n_items - 1; item > 0; --item) std::swap(order[item], order[stream.below(item + 1)]);
+    return order;
+}
 
 }  // namespace tsgkit

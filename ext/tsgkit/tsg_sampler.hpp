@@ -146,7 +146,7 @@ public:
     // One proposal for every tree. Trees are taken in a random order, `batch` at a time: the proposals of a batch are
     // made against the counts without any of its trees, on several threads, and then tested one by one.
     SweepCounts blocked_sweep(uint64_t iteration, int batch, int n_threads, double temperature) {
-        const std::vector<int64_t> order = random_order(n_trees(), iteration, Purpose::kTreeOrder);
+        const std::vector<int64_t> order = random_order(n_trees(), stream(iteration, Purpose::kTreeOrder));
         std::vector<Scratch> scratches(n_threads);
         std::vector<Proposal> proposals(batch);
         SweepCounts counts;
@@ -184,7 +184,7 @@ public:
         SweepCounts counts;
         Scratch scratch;
         const std::vector<int64_t> order =
-            random_order(static_cast<int64_t>(label.size()), iteration, Purpose::kSiteOrder);
+            random_order(static_cast<int64_t>(label.size()), stream(iteration, Purpose::kSiteOrder));
         for (size_t place = 0; place < order.size(); ++place) {
             // The nodes come from all over the corpus: what a visit will read is called for a few visits before.
             if (place + FAR < order.size()) prefetch_node(order[place + FAR]);
@@ -255,11 +255,7 @@ public:
         for (const Fragment& root : store.fragments) {
             if (root.tables.n_tables == 0) continue;
             const int64_t n_tables = root.tables.n_tables;
-            std::vector<int64_t>& sizes = result.tables_by_size[house_of(root)];
-            for (const auto& entry : root.tables.by_size) {
-                if (static_cast<size_t>(entry.first) >= sizes.size()) sizes.resize(entry.first + 1, 0);
-                sizes[entry.first] += entry.second;
-            }
+            add_sizes(root.tables, result.tables_by_size[house_of(root)]);
             waiting.assign(1, static_cast<int32_t>(&root - store.fragments.data()));
             while (!waiting.empty()) {
                 const Fragment& fragment = store.fragments[waiting.back()];
@@ -333,10 +329,7 @@ public:
     void resample_hyper(uint64_t iteration, const Totals& sums, bool is_dirichlet) {
         for (size_t symbol = 0; symbol < houses.size(); ++symbol) {
             Stream own = stream(iteration, Purpose::kHyper, symbol);
-            HyperSums auxiliary;
-            auxiliary.draw(houses[symbol], sums.tables_by_size[symbol], own);
-            if (!is_dirichlet) houses[symbol].discount = std::min(auxiliary.draw_discount(own), 1.0 - 1e-9);
-            houses[symbol].strength = std::max(auxiliary.draw_strength(own), 1e-9);
+            resample_pair(houses, sums.tables_by_size, {symbol}, own, is_dirichlet);
         }
     }
 
@@ -403,14 +396,6 @@ private:
     };
     std::vector<Followed> followed_;
     std::vector<std::pair<int32_t, int32_t>> followed_of_;   // by fragment: the first and the last, or -1
-
-    std::vector<int64_t> random_order(int64_t n_items, uint64_t iteration, Purpose purpose) const {
-        std::vector<int64_t> order(n_items);
-        for (int64_t item = 0; item < n_items; ++item) order[item] = item;
-        Stream own = stream(iteration, purpose);
-        for (int64_t item = n_items - 1; item > 0; --item) std::swap(order[item], order[own.below(item + 1)]);
-        return order;
-    }
 
     // ---- insertions ---------------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ import pytest
 from nltk.tree import Tree
 from reference import pyp
 from reference.insertion import FOOT, InsertionReference
+from reference.moves import blocked, local, types
 
 from tsgkit._tsg import TsgSampler
 from tsgkit.models.rules import TreeArrays, number_rules
@@ -36,21 +37,6 @@ def sampler_of(trees, parameters, seed=1, stacked=False):
     sampler.allow_insertions(trees.foot_probability(), stacked)
     sampler.set_parameters(*parameters)
     return sampler
-
-
-def local(sampler, iteration):
-    sampler.local_sweep(iteration)
-
-
-def blocked(batch):
-    return lambda sampler, iteration: sampler.blocked_sweep(iteration, batch=batch)
-
-
-def types(sampler, iteration):
-    """Cutting and joining in all places at once; alone it does not reach every state."""
-    sampler.type_sweep(iteration, 12)
-    if iteration % 2:
-        sampler.local_sweep(iteration)
 
 
 # Discounts and strengths of initial trees, stop probabilities, discounts and strengths of auxiliary trees, insertion

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from nltk.tree import Tree
 from reference import pyp
+from reference.moves import blocked, local, types
 from reference.tsg import DirichletSampler, Reference
 
 from tsgkit._tsg import TsgSampler
@@ -63,21 +64,6 @@ def exact(trees, parameters):
         reference.posterior(lambda sites, sizes: (bytes(sites), sum(map(len, sizes)))),
         reference.posterior(lambda sites, sizes: tables_of(sizes)),
     )
-
-
-def local(sampler, iteration):
-    sampler.local_sweep(iteration)
-
-
-def blocked(batch):
-    return lambda sampler, iteration: sampler.blocked_sweep(iteration, batch=batch)
-
-
-def types(sampler, iteration):
-    """Cutting and joining in all places at once; alone it does not reach every state."""
-    sampler.type_sweep(iteration, 12)
-    if iteration % 2:
-        sampler.local_sweep(iteration)
 
 
 # Discounts, strengths and stop probabilities, for one label after the other and from the first on again.

@@ -18,6 +18,7 @@ from tsgkit.grammar import WeightedGrammar
 from tsgkit.grammar.weighted import RULE_KINDS
 from tsgkit.models.rules import TreeArrays
 from tsgkit.treebank import FlatCorpus, Lexicon
+from tsgkit.treebank.prepare import token_nodes
 from tsgkit.treebank.unknown import symbol_word
 
 BASES = ("uniform", "frequency")
@@ -52,9 +53,7 @@ class Words:
         if lexicon is None or lexicon.replaces:
             return cls([], rule_class, np.empty(0))
         first = np.zeros(len(corpus.words), dtype=np.int64)
-        tokens = np.flatnonzero(corpus.form >= 0)
-        tree_of_token = np.searchsorted(corpus.tree_start, tokens, side="right")
-        is_first = np.diff(tree_of_token, prepend=0) > 0
+        tokens, is_first = token_nodes(corpus)
         np.add.at(first, corpus.word[tokens[is_first]], 1)
         total = np.bincount(corpus.word[tokens], minlength=len(corpus.words))
         numbers: dict[str, int] = {name: number for number, name in enumerate(sorted(lexicon.classes))}

@@ -134,11 +134,16 @@ def encoded(trees: Iterable[Tree], steps: Preparation) -> Iterator[Tree]:
             yield result
 
 
-def close_vocabulary(corpus: FlatCorpus, lexicon: Lexicon) -> None:
-    """Point the words of `corpus` into the closed vocabulary of `lexicon`."""
+def token_nodes(corpus: FlatCorpus) -> tuple[np.ndarray, np.ndarray]:
+    """The nodes above words, and whether each word is the first of its sentence."""
     tokens = np.flatnonzero(corpus.form >= 0)
     tree_of_token = np.searchsorted(corpus.tree_start, tokens, side="right")
-    is_first = np.diff(tree_of_token, prepend=0) > 0
+    return tokens, np.diff(tree_of_token, prepend=0) > 0
+
+
+def close_vocabulary(corpus: FlatCorpus, lexicon: Lexicon) -> None:
+    """Point the words of `corpus` into the closed vocabulary of `lexicon`."""
+    tokens, is_first = token_nodes(corpus)
     word_ids: dict[str, int] = {}
     known: dict[tuple[int, bool], int] = {}
     for node, form, first in zip(tokens.tolist(), corpus.form[tokens].tolist(), is_first.tolist(), strict=True):
