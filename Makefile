@@ -8,11 +8,11 @@ JOBS ?= 2
 # Which tests to run; all unless given.
 TESTS ?=
 
-.PHONY: help build test test-checked lint docs sdist-check demo clean bench-eval bench-parse bench-train exp-pcfg exp-tsg \
-	exp-srtsg
+.PHONY: help build test test-checked lint docs sdist-check demo clean bench-eval bench-parse bench-train bench-scaling exp-pcfg \
+	exp-cohn2010 exp-shindo2011 exp-shindo2012
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # The environment: the build's own requirements first, because the package is built without isolation
 # so that `make build` and the installation share their work.
@@ -92,14 +92,26 @@ bench-parse: build  ## sentences parsed per second, beside the parsers of others
 bench-train: build  ## node visits per second in training, and planted fragments found
 	$(RUN) -m tsgkit.tools.bench.train
 
+bench-scaling: build  ## cost per sweep and sentence at growing sizes, and what larger jobs would cost
+	$(RUN) -m tsgkit.tools.bench.scaling --measure
+
 exp-pcfg: build  ## F1 of the plain PCFG over its settings
 	$(RUN) -m tsgkit.tools.bench.markovisation
 
-exp-tsg: $(VENV)/plot build  ## F1 and log joints of both TSG samplers; goes on where it was interrupted
-	$(RUN) -m tsgkit.tools.bench.tsg --figure=docs/results/tsg-log-joint.svg
+# SCALE=smoke|small|full, TREEBANK=nltk|sampler|FOLDER; PAGE=docs/results puts the page into the manual.
+SCALE ?= small
+TREEBANK ?= nltk
+EXPERIMENT = $(RUN) -m tsgkit.tools.experiments.$(@:exp-%=%) --scale=$(SCALE) --treebank=$(TREEBANK) --jobs=$(JOBS) \
+	$(if $(PAGE),--page=$(PAGE))
 
-exp-srtsg: build  ## F1 of symbol-refined grammars over their settings; goes on where it was interrupted
-	$(RUN) -m tsgkit.tools.bench.srtsg
+exp-cohn2010: $(VENV)/plot build  ## the tables and the figure of Cohn & Blunsom (2010); goes on where it was interrupted
+	$(EXPERIMENT)
+
+exp-shindo2011: $(VENV)/plot build  ## those of Shindo, Fujino & Nagata (2011)
+	$(EXPERIMENT)
+
+exp-shindo2012: $(VENV)/plot build  ## those of Shindo et al. (2012)
+	$(EXPERIMENT)
 
 clean:  ## remove everything that was built, but for .venv
 	rm -rf build dist demo docs/_build docs/api/generated *.egg-info .hypothesis

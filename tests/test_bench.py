@@ -2,7 +2,6 @@
 
 import importlib
 import re
-import sys
 
 import pytest
 from nltk.tree import Tree
@@ -134,25 +133,35 @@ def test_fragments_that_differ_in_nodes_with_one_expansion_are_the_same():
     assert module.expanded("(S (X a) (E (. )))", only) == "(S (X a) (E (. .)))"
 
 
-def test_tsg_keeps_what_is_done(bench, tmp_path):
-    options = (f"--folder={tmp_path}", "--iterations=3", "--long=4", "--seeds=2", "--quiet")
-    text = bench("tsg", *options)
-    head, *rows = table(text, "sampler")
-    assert [head[0], head[4], head[6]] == ["sampler", "F1", "log joint"]
-    assert [row[:4] for row in rows] == [
-        ["blocked", "minimal", "1", "3"],
-        ["local", "minimal", "1", "3"],
-        ["blocked", "maximal", "1", "3"],
-        ["local", "maximal", "1", "3"],
-        ["blocked", "minimal", "2", "3"],
-        ["local", "minimal", "2", "3"],
-        ["blocked", "minimal", "1", "4"],
+def test_scaling_measures_fits_and_foretells(bench, tmp_path):
+    points = tmp_path / "points.tsv"
+    options = (f"--points={points}", "--quiet", "--machines=2", "--cores=2")
+    text = bench("scaling", *options, "--measure", "--sizes=20,40,60", "--sweeps=1", "--parse=2")
+    assert [row[1] for row in table(text, "sentences")[1:]] == ["20", "40", "60"]
+    assert [row[0] for row in table(text, "quantity")[1:]] == [
+        "tsg sweep",
+        "split sweep",
+        "joint sweep",
+        "sentence",
+        "MB",
     ]
-    before = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
-    assert bench("tsg", *options) == text
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()} == before
+    assert "16 of these, Penn, sections 2-21" in text
+    assert bench("scaling", *options) == text
+    points.write_text(points.read_text().replace("joint sweep\t60", "joint sweep\t-60"))
+    assert "points.tsv:14: not a measured point" in bench("scaling", *options, code=2)
 
 
-def test_tsg_draws_only_with_matplotlib(bench, monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert "--figure needs matplotlib" in bench("tsg", f"--folder={tmp_path}", "--figure=x.svg", code=2)
+def test_a_law_finds_its_own_parameters_and_a_cluster_loses_only_time():
+    scaling = importlib.import_module("tsgkit.tools.bench.scaling")
+    points = [scaling.Point("tsg sweep", size, size, 3e-6 * size**1.25) for size in (10, 200, 3000)]
+    law = scaling.Law.fit(points)
+    assert law.factor == pytest.approx(3e-6)
+    assert law.exponent == pytest.approx(1.25)
+    line = scaling.Law.fit([scaling.Point("MB", size, size, 80 + 0.01 * size) for size in (10, 200, 3000)])
+    assert line.at(1000) == pytest.approx(90)
+    steady = scaling.Cluster(machines=2, cores=5, chunk=10, losses=0.0, seed=1)
+    hours, lost = steady.hours(1000, mean=3.6, spread=0.0)
+    assert (hours, lost) == (pytest.approx(0.1), 0)
+    shaky, lost = scaling.Cluster(machines=2, cores=5, chunk=10, losses=1.0, seed=1).hours(100_000, 3.6, 1.0)
+    assert lost > 0
+    assert 10 < shaky < 11

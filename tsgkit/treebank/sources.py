@@ -129,8 +129,8 @@ def decode_lines(path: str, encoding: str) -> Iterator[str]:
         raise TreebankError(f"the compressed file is damaged or cut short ({error})", path, number + 1) from None
 
 
-def read_nltk(name: str, skipped: list[TreebankError] | None = None) -> Iterator[Tree]:
-    """The parsed sentences of an NLTK corpus, each checked to be a tree of tagged words."""
+def read_nltk(name: str, skipped: list[TreebankError] | None = None, files: list[str] | None = None) -> Iterator[Tree]:
+    """The parsed sentences of an NLTK corpus, or of some of its files, each checked to be a tree of tagged words."""
     import nltk.corpus  # noqa: PLC0415 - takes long, and only this source needs it
 
     corpus_name = name.removeprefix(NLTK_PREFIX)
@@ -138,7 +138,7 @@ def read_nltk(name: str, skipped: list[TreebankError] | None = None) -> Iterator
     if corpus is None or corpus_name.startswith("_"):
         raise TreebankError(f"NLTK has no corpus {corpus_name!r}; the names are those in nltk.corpus", name)
     try:
-        sentences = corpus.parsed_sents()
+        sentences = corpus.parsed_sents() if files is None else corpus.parsed_sents(files)
     except LookupError as error:  # NLTK's own text says how to download it
         raise TreebankError(f"the corpus is not on this machine\n{error}", name) from None
     except (AttributeError, NotImplementedError, TypeError):

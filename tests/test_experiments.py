@@ -1,0 +1,109 @@
+"""The experiments run at the smallest scale, keep what is done, and write their pages."""
+
+import importlib
+import json
+import re
+
+import pytest
+from nltk.tree import Tree
+
+from tsgkit.treebank import write_trees
+
+NAMES = ("cohn2010", "shindo2011", "shindo2012")
+
+
+@pytest.fixture
+def experiment(capsys, tmp_path):
+    """Run an experiment on the bundled treebank, in a folder of its own; returns its output."""
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+
+    def run(name, *arguments, code=0):
+        module = importlib.import_module(f"tsgkit.tools.experiments.{name}")
+        if not any(argument.startswith("--scale") for argument in arguments):
+            arguments = ("--scale=smoke", *arguments)
+        assert module.main(("--quiet", f"--folder={tmp_path}", *arguments)) == code
+        captured = capsys.readouterr()
+        assert bool(captured.err) == bool(code), captured.err
+        return captured.err if code else captured.out
+
+    return run
+
+
+def table(text, first_cell):
+    """The cells of the table whose head begins with `first_cell`, by rows."""
+    block = re.search(rf"^   {first_cell}.*\n(?:   .+\n)*", text, flags=re.MULTILINE)
+    return [re.split(r" {2,}", line.strip()) for line in block[0].splitlines()]
+
+
+def test_cohn2010(experiment, tmp_path):
+    text = experiment("cohn2010", "--treebank=sampler")
+    assert (tmp_path / "cohn2010.rst").read_text(encoding="utf-8") == text
+    assert (tmp_path / "cohn2010-log-joint.svg").read_text(encoding="utf-8").startswith("<?xml")
+    rows = table(text, "sampler +start +process +objective")[1:]
+    assert len(rows) == 10
+    assert rows[0][:4] == ["blocked", "minimal", "dp", "mer"]
+    assert rows[0][-2:] == ["77.98", "78.40"]
+    assert all(0 < float(cell) <= 100 for row in rows for cell in row[4:10])
+    kept = json.loads((tmp_path / "local-maximal-dp-1.json").read_text(encoding="utf-8"))
+    assert len(kept["history"]["log_joint"]) == 5
+    # What is done is not done again: it would give other times.
+    assert experiment("cohn2010", "--treebank=sampler") == text
+    kept["job"]["seed"] = 5
+    (tmp_path / "local-maximal-dp-1.json").write_text(json.dumps(kept), encoding="utf-8")
+    assert "a run with other settings" in experiment("cohn2010", "--treebank=sampler", code=2)
+
+
+def test_shindo2011(experiment):
+    text = experiment("shindo2011", "--treebank=sampler")
+    rows = table(text, "grammar +mer F1")[1:]
+    assert [row[0] for row in rows] == ["CFG", "TSG", "TSG + insertion", "TSG + stacked insertions"]
+    assert int(rows[1][8]) == 0 < int(rows[2][8])
+    assert all("*" in row[0] for row in table(text, "auxiliary tree")[1:])
+
+
+def test_shindo2012(experiment, tmp_path):
+    text = experiment("shindo2012", "--treebank=sampler", "--jobs=2", f"--page={tmp_path}/pages")
+    assert (tmp_path / "pages" / "shindo2012-sizes.svg").exists()
+    assert [row[0] for row in table(text, "grammar +runs")[1:4]] == ["CFG", "TSG", "SR-TSG, three levels"]
+    assert [row[:2] for row in table(text, "models +product of")[1:]] == [["2", "trees"], ["2", "rules"]]
+    sizes = table(text, "size +TSG")[1:]
+    assert all(sum(int(row[column]) for row in sizes) > 0 for column in (1, 2))
+    assert "no setting luck" in experiment("shindo2012", "--treebank=sampler", "--only=luck", code=2)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_refused(experiment, tmp_path, name):
+    assert "--scale=huge: must be one of smoke, small, full" in experiment(name, "--scale=huge", code=2)
+    assert "no such folder" in experiment(name, f"--treebank={tmp_path}/none", code=2)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert "neither train.mrg" in experiment(name, f"--treebank={empty}", code=2)
+
+
+def test_parts_of_treebanks(tmp_path):
+    treebanks = importlib.import_module("tsgkit.tools.experiments.treebanks")
+    penn = tmp_path / "wsj"
+    for section in range(25):
+        folder = penn / f"{section:02}"
+        folder.mkdir(parents=True)
+        tree = Tree.fromstring(f"( (S (NP-SBJ (NN w{section})) (VP (VB go))))")
+        write_trees([tree] * (section + 1), folder / f"wsj_{section:02}00.mrg", "pretty")
+    small, full = (treebanks.find_treebank(str(penn), scale) for scale in ("small", "full"))
+    assert [len(small.part(part)) for part in treebanks.PARTS] == [3, 23, 24]
+    assert len(full.train) == sum(range(3, 23))
+    assert str(small.dev[0]) == "(TOP (S (NP (NN w22)) (VP (VB go))))"
+    for number, part in enumerate(treebanks.PARTS, start=1):
+        write_trees(small.train[:1] * number, tmp_path / f"{part}.mrg")
+    own = treebanks.find_treebank(str(tmp_path), "small")
+    assert [len(own.part(part)) for part in treebanks.PARTS] == [1, 2, 3]
+
+
+def test_the_sample_of_nltk(treebanks, penn_sample):
+    module = importlib.import_module("tsgkit.tools.experiments.treebanks")
+    found = module.find_treebank("nltk", "small")
+    assert sum(len(found.part(part)) for part in module.PARTS) == len(penn_sample)
+    for part in module.PARTS:
+        text = (treebanks / "wsj-sample" / f"{part}.mrg").read_text(encoding="utf-8")
+        assert [tree.leaves() for tree in found.part(part)] == [
+            Tree.fromstring(line).leaves() for line in text.splitlines()
+        ]

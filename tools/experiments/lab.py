@@ -1,0 +1,277 @@
+"""Training runs and their scores, kept in a folder: what is done is not done again, what was interrupted goes on.
+
+A run is a model file with a file of figures beside it, both named after the run.
+"""
+
+import functools
+import json
+import multiprocessing
+import os
+import time
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from nltk.tree import Tree
+
+from tsgkit.cli import choice, integer
+from tsgkit.errors import UsageError
+from tsgkit.evaluation import evaluate
+from tsgkit.files import open_output
+from tsgkit.inference.checkpoint import checkpoint_path
+from tsgkit.inference.loop import Run, Training
+from tsgkit.inference.srtsg import SrSettings, SrTraining
+from tsgkit.inference.tsg import TsgSettings, TsgTraining
+from tsgkit.models.cfg import cfg_model
+from tsgkit.models.model import Model
+from tsgkit.parsing import Parser
+from tsgkit.parsing.product import ProductParser
+from tsgkit.treebank import Binarization, FlatCorpus, UnknownWords, prepare
+
+from .treebanks import Parts, find_treebank
+
+SCALES = ("smoke", "small", "full")
+Figures = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A model to train and score.
+
+    Attributes
+    ----------
+    name : str
+        Of its files; without the seed.
+    model : {"cfg", "tsg", "srtsg"}
+    settings : dict
+        Those of the training that are not the usual ones.
+    seed : int
+    iterations : int
+        Of a tsg; the others have none, or have them in their settings.
+    binarization : Binarization
+    unknown : UnknownWords
+    objectives : sequence of str
+        How the parts are parsed.
+    parts : sequence of str
+        Which parts are parsed.
+    truncated : bool
+        Whether a tsg is also parsed with its truncated grammar.
+    """
+
+    name: str
+    model: str
+    settings: Figures = field(default_factory=dict)
+    seed: int = 1
+    iterations: int = 0
+    binarization: Binarization = field(default_factory=lambda: Binarization("right", 0))
+    unknown: UnknownWords = field(default_factory=UnknownWords)
+    objectives: Sequence[str] = ("max-rule",)
+    parts: Sequence[str] = ("dev",)
+    truncated: bool = False
+
+    @property
+    def stem(self) -> str:
+        return f"{self.name}-{self.seed}"
+
+    @property
+    def exports(self) -> tuple[str, ...]:
+        """The grammars that are parsed with, by the ends of their files' names."""
+        return ("", ".truncated") if self.truncated else ("",)
+
+
+def score_key(part: str, objective: str = "max-rule", export: str = "") -> str:
+    """The name of a score among the figures of a run."""
+    return f"{part} {objective}{export}"
+
+
+@dataclass
+class Lab:
+    """Where the runs of an experiment are made and kept.
+
+    Attributes
+    ----------
+    folder : Path
+    treebank, scale : str
+        See `find_treebank`.
+    jobs : int
+        How many runs are made at a time.
+    quiet : bool
+    """
+
+    folder: Path
+    treebank: str
+    scale: str
+    jobs: int = 1
+    quiet: bool = False
+
+    @classmethod
+    def of(cls, arguments: Figures, experiment: str) -> "Lab":
+        """The lab that the options of an experiment ask for."""
+        scale = choice(arguments, "--scale", SCALES)
+        treebank = arguments["--treebank"]
+        usual = Path("build") / "experiments" / f"{experiment}-{scale}-{os.path.basename(os.path.normpath(treebank))}"
+        folder = Path(arguments["--folder"]) if arguments["--folder"] is not None else usual
+        folder.mkdir(parents=True, exist_ok=True)
+        return cls(folder, treebank, scale, integer(arguments, "--jobs", 1), arguments["--quiet"])
+
+    def parts(self) -> Parts:
+        return treebank_parts(self.treebank, self.scale)
+
+    def run(self, jobs: Iterable[Job]) -> dict[str, Figures]:
+        """Do what is missing of these jobs; returns the figures of each by its stem.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            If the user stopped a run; it will go on where it was.
+        """
+        jobs = list(jobs)
+        kept = {job.stem: kept_figures(self.path(job.stem), job) for job in jobs}
+        missing = [job for job in jobs if is_missing(job, kept[job.stem])]
+        if self.jobs == 1 or len(missing) < 2:
+            for job in missing:
+                kept[job.stem] = carry_out(job, self)
+            return kept
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(self.jobs, mp_context=context) as pool:
+            quiet = replace(self, quiet=True)
+            waiting = [(job, pool.submit(carry_out, job, quiet)) for job in missing]
+            for number, (job, result) in enumerate(waiting, start=1):
+                kept[job.stem] = result.result()
+                if not self.quiet:
+                    print(f"{number} of {len(waiting)} runs: {job.stem} done", flush=True)
+        return kept
+
+    def path(self, stem: str) -> Path:
+        return self.folder / f"{stem}.json"
+
+    def model(self, stem: str) -> Path:
+        return self.folder / f"{stem}.model"
+
+    def product(self, name: str, stems: Sequence[str], parts: Sequence[str], kind: str = "rules") -> Figures:
+        """The scores of a product of models that were trained before, kept or made now."""
+        path = self.path(name)
+        figures: Figures = read_figures(path)
+        if figures.get("models") != list(stems):
+            figures = {"models": list(stems)}
+        for part in parts:
+            if part not in figures:
+                parser = ProductParser([Model.load(self.model(stem)) for stem in stems], product=kind)
+                figures[part] = score_of(parser, self.parts().part(part))
+                write_figures(path, figures)
+        return figures
+
+
+@functools.lru_cache(maxsize=1)
+def treebank_parts(treebank: str, scale: str) -> Parts:
+    return find_treebank(treebank, scale)
+
+
+def carry_out(job: Job, lab: Lab) -> Figures:
+    """Train and score a model as far as that is not done."""
+    path, output = lab.path(job.stem), lab.model(job.stem)
+    figures = kept_figures(path, job)
+    parts = lab.parts()
+    if "rules" not in figures:
+        corpus = prepare(parts.train, binarization=job.binarization, unknown=job.unknown)
+        figures |= trained(job, corpus, output, lab.quiet)
+        write_figures(path, figures)
+        checkpoint_path(output).unlink(missing_ok=True)
+    for export in job.exports:
+        model = None
+        for part in job.parts:
+            for objective in job.objectives:
+                key = score_key(part, objective, export)
+                if key not in figures:
+                    model = model or Model.load(f"{output}{export}")
+                    figures[key] = score_of(Parser(model, objective=objective), parts.part(part))
+                    write_figures(path, figures)
+    return figures
+
+
+def trained(job: Job, corpus: FlatCorpus, output: Path, quiet: bool) -> Figures:
+    """Train a model, write it, and say what it took."""
+    is_whole = not checkpoint_path(output).exists()
+    started = time.process_time()
+    if job.model == "cfg":
+        model = cfg_model(corpus)
+        model.save(output)
+        return {"seconds": time.process_time() - started, "rules": model.grammar.n_rules, "history": {}}
+    training, iterations = training_of(job, corpus)
+    run = Run(training, output, iterations, resume=True, quiet=quiet)
+    model = run.run()
+    if run.interrupted:
+        raise KeyboardInterrupt
+    if job.truncated and isinstance(training, TsgTraining):
+        training.settings = replace(training.settings, truncated=True)
+        training.model().save(f"{output}.truncated")
+    return {
+        "seconds": time.process_time() - started if is_whole else None,
+        "rules": model.grammar.n_rules,
+        "history": run.history,
+    }
+
+
+def training_of(job: Job, corpus: FlatCorpus) -> tuple[Training, int]:
+    """The training of a sampled model, and its number of iterations."""
+    if job.model == "srtsg":
+        settings = SrSettings(**job.settings)
+        return SrTraining(corpus, settings, seed=job.seed), settings.iterations
+    training = TsgTraining(corpus, TsgSettings(**job.settings), iterations=job.iterations, seed=job.seed)
+    return training, job.iterations
+
+
+def score_of(parser: Parser, gold: Sequence[Tree]) -> Figures:
+    """How well and how fast a parser parses the sentences of these trees."""
+    started = time.process_time()
+    parses = list(parser.parse_batch([(tree.leaves(), None) for tree in gold]))
+    seconds = time.process_time() - started
+    score = evaluate(gold, [parse.tree for parse in parses])
+    return {
+        "f1": score.f1,
+        "strict": score.strict.f1,
+        "tags": score.strict.tagging_accuracy,
+        "rate": len(gold) / seconds,
+        "seconds": seconds,
+        "fallbacks": sum(bool(parse.fallback) for parse in parses),
+    }
+
+
+def job_settings(job: Job) -> Figures:
+    """What the figures of a run depend on, as plain JSON."""
+    names = ("model", "settings", "seed", "iterations", "binarization", "unknown")
+    settings = {name: getattr(job, name) for name in names}
+    settings |= {name: asdict(settings[name]) for name in ("binarization", "unknown")}
+    return json.loads(json.dumps(settings))
+
+
+def is_missing(job: Job, figures: Figures) -> bool:
+    keys = [score_key(part, name, export) for part in job.parts for name in job.objectives for export in job.exports]
+    return "rules" not in figures or any(key not in figures for key in keys)
+
+
+def kept_figures(path: Path, job: Job) -> Figures:
+    """The figures of a run from before; it must have been the same run."""
+    figures = read_figures(path)
+    if figures and figures.get("job") != job_settings(job):
+        raise UsageError(f"{path}: of a run with other settings; name another --folder, or remove it")
+    return figures or {"job": job_settings(job)}
+
+
+def read_figures(path: Path) -> Figures:
+    if not path.exists():
+        return {}
+    try:
+        figures = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        figures = None
+    if not isinstance(figures, dict):
+        raise UsageError(f"{path}: not the figures of a run; remove it to make the run anew")
+    return figures
+
+
+def write_figures(path: Path, figures: Figures) -> None:
+    with open_output(path) as file:
+        json.dump(figures, file)
