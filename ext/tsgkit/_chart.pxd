@@ -69,8 +69,10 @@ cdef class Chart:
     cdef index_t stride                  # length of the vectors
     cdef index_t n_left_slots
     cdef index_t n_right_slots
-    cdef vector[symbol_t] left_slot      # [start, symbol] -> slot or -1
+    cdef vector[symbol_t] left_slot      # [start, symbol] -> slot or -1; as long as any sentence has needed
     cdef vector[symbol_t] right_slot     # [end, symbol] -> slot or -1
+    cdef vector[index_t] left_places     # where the above is not -1, by slot
+    cdef vector[index_t] right_places
     cdef vector[position_t] left_low     # per slot: first and last end that has a value
     cdef vector[position_t] left_high
     cdef vector[position_t] right_low    # per slot: first and last start that has a value
@@ -111,6 +113,7 @@ cdef class Chart:
     cdef weight_t lexical_of(self, position_t start, symbol_t symbol) noexcept nogil
     cdef index_t bytes_in_use(self) noexcept nogil
     cdef int clear(self, position_t n_words) except -1 nogil
+    cdef int clear_slots(self, index_t n_places) except -1 nogil
     cdef void scale_words(self, const weight_t* weight, double growth) noexcept nogil
     cdef void inside_pass(self) noexcept nogil
     cdef void fill_cell(self, position_t start, position_t end) noexcept nogil

@@ -264,7 +264,9 @@ cdef class Chart:
     cdef index_t bytes_in_use(self) noexcept nogil:
         # Outside values, if they are wanted later, take as much again as inside values.
         cdef index_t n_values = 2 * self.stride * (self.n_left_slots + self.n_right_slots)
-        return 8 * n_values + 4 * <index_t>(self.left_slot.size() + self.right_slot.size()) + 8 * <index_t>(
+        # What a longer sentence before this one has left is not counted: it was within the bound.
+        cdef index_t n_places = 2 * <index_t>(self.n_words + 1) * self.grammar.n_symbols
+        return 8 * (n_values + self.n_left_slots + self.n_right_slots) + 4 * n_places + 8 * <index_t>(
             self.left_alive.size() + self.right_alive.size() + 2 * self.cell_begin.size() + 2 * self.cell_end.size()
         ) + sizeof(LiveBlock) * <index_t>self.live_blocks.size()
 
@@ -293,9 +295,8 @@ cdef class Chart:
         self.is_over_budget = (
             8 * n_rows * self.grammar.n_symbols + 16 * n_flags * self.n_position_words + 32 * n_rows * n_rows
             > self.max_bytes)
+        self.clear_slots(0 if self.is_over_budget else n_rows * self.grammar.n_symbols)
         if self.is_over_budget:
-            self.left_slot.clear()
-            self.right_slot.clear()
             self.left_alive.clear()
             self.right_alive.clear()
             self.cell_begin.clear()
@@ -304,8 +305,6 @@ cdef class Chart:
             self.live_begin.clear()
             self.live_end.clear()
             return 0
-        self.left_slot.assign(n_rows * self.grammar.n_symbols, -1)
-        self.right_slot.assign(n_rows * self.grammar.n_symbols, -1)
         self.left_alive.assign(n_flags * self.n_position_words, 0)
         self.right_alive.assign(n_flags * self.n_position_words, 0)
         self.cell_begin.assign(n_rows * n_rows, 0)
@@ -313,6 +312,20 @@ cdef class Chart:
         self.live_blocks.clear()
         self.live_begin.assign(n_rows * n_rows, 0)
         self.live_end.assign(n_rows * n_rows, 0)
+        return 0
+
+    cdef int clear_slots(self, index_t n_places) except -1 nogil:
+        """Forget where the slots of the last sentence were; there are far fewer of them than places."""
+        cdef index_t slot
+        for slot in range(<index_t>self.left_places.size()):
+            self.left_slot[self.left_places[slot]] = -1
+        for slot in range(<index_t>self.right_places.size()):
+            self.right_slot[self.right_places[slot]] = -1
+        self.left_places.clear()
+        self.right_places.clear()
+        if <index_t>self.left_slot.size() < n_places:
+            self.left_slot.resize(n_places, -1)
+            self.right_slot.resize(n_places, -1)
         return 0
 
     # ---- inside ------------------------------------------------------------------------------------------
@@ -601,6 +614,7 @@ cdef class Chart:
         if self.left_slot[left] < 0:
             self.left_slot[left] = self.n_left_slots
             self.n_left_slots += 1
+            self.left_places.push_back(left)
             self.left_inside.resize(self.n_left_slots * self.stride, 0.0)
             self.left_low.push_back(end)
             self.left_high.push_back(end)
@@ -608,6 +622,7 @@ cdef class Chart:
         if self.right_slot[right] < 0:
             self.right_slot[right] = self.n_right_slots
             self.n_right_slots += 1
+            self.right_places.push_back(right)
             self.right_inside.resize(self.n_right_slots * self.stride, 0.0)
             self.right_low.push_back(start)
             self.right_high.push_back(start)

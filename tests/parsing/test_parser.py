@@ -741,7 +741,7 @@ def test_the_bound_has_the_formula_of_the_manual(dev):
         n_rows = n_words + 1
         stride = -(-n_rows // 4) * 4
         assert chart.n_bytes == (
-            16 * stride * (n_starts + n_ends)
+            (16 * stride + 8) * (n_starts + n_ends)
             + 8 * n_rows * grammar.n_symbols
             + 16 * n_rows * len(grammar.labels) * -(-n_rows // 64)
             + 32 * n_rows**2

@@ -89,6 +89,23 @@ def test_trees_are_different_and_ordered(models, kind):
     assert max(result.confidence.values()) > 0.9
 
 
+def test_the_first_model_guides_the_others(models):
+    parser = ProductParser([models[2], models[1], models[2]])
+    assert [projection is not None for projection in parser.guided_from] == [False, True, True]
+    n_pruned = 0
+    for sentence in map(str.split, SENTENCES):
+        entries = [parser.entries_of(member, sentence, None) for member in parser.members]
+        first = parser.vote(0, entries[0], 1, None)
+        # A model guided by another loses what that one holds for improbable; guided by itself, next to nothing.
+        for place, most in ((1, 1.0), (2, 0.01)):
+            free, guided = (parser.vote(place, entries[place], 1, mask) for mask in (None, first.mask))
+            assert guided.is_valid
+            assert free.log_total - most < guided.log_total < free.log_total + most
+            n_pruned += len(guided.rules) < len(free.rules)
+    assert n_pruned
+    assert ProductParser([models[2]] * 2, threshold=0.0).guided_from == [None, None]
+
+
 def test_threads_do_not_change_the_result(models):
     parser = ProductParser(models)
     sentences = [(sentence.split(), None) for sentence in SENTENCES * 3]

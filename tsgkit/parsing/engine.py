@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -28,8 +29,9 @@ RELAXATION = 1e-3
 MAX_DERIVATIONS_PER_TREE = 20
 # Rules with less posterior probability are not considered by the objectives that add or multiply posteriors.
 SMALLEST_POSTERIOR = 1e-5
-# What has less than this part of the smallest share that is asked for is left out on the way there.
-NEGLIGIBLE = 1e-3
+# What has less than this part of the smallest share that is asked for is left out on the way there: for pruning, and
+# for posteriors that are compared with each other.
+NEGLIGIBLE_FOR_PRUNING, NEGLIGIBLE = 0.1, 1e-3
 
 
 @dataclass(frozen=True)
@@ -86,13 +88,20 @@ class Candidate:
         ``(label, start, end, kind)``.
     score : float
         By the objective; comparable between candidates of the same sentence only.
-    log_probability : float
-        Of the tree with its words, summed over all derivations.
+    log : float, or callable that returns it
+        What `log_probability` is, or how to find it.
     """
 
     rows: np.ndarray
     score: float
-    log_probability: float
+    log: float | Callable[[], float]
+
+    @property
+    def log_probability(self) -> float:
+        """Of the tree with its words, summed over all derivations; found when it is first asked for."""
+        if callable(self.log):
+            self.log = self.log()
+        return self.log
 
 
 class Chain:
@@ -105,6 +114,24 @@ class Chain:
         for number, level in enumerate(levels[1:], start=1):
             fine, coarse = self.indices[number], self.indices[number - 1]
             self.projections.append(Projection(fine, coarse, level.label_map, level.symbol_map))
+
+
+@dataclass
+class Guide:
+    """What another model has left of a sentence, in the place of the coarser grammars of a chain.
+
+    Attributes
+    ----------
+    mask : Mask
+        From a chart of the other model.
+    projection : Projection
+        From the grammar at `level` of the chain to that of the other chart.
+    level : int
+    """
+
+    mask: Mask
+    projection: Projection
+    level: int
 
 
 class Engine:
@@ -124,12 +151,14 @@ class Engine:
         """The chart of the finest grammar."""
         return self.charts[-1]
 
-    def search(self, entries: list[Entries], *, viterbi: bool) -> bool:
-        """Fill the finest chart, pruned by the coarser ones; whether the sentence has a derivation."""
+    def search(self, entries: list[Entries], *, viterbi: bool, guide: Guide | None = None) -> bool:
+        """Fill the finest chart, pruned by the coarser ones or a guide; whether the sentence has a derivation."""
         threshold = self.settings.threshold
+        by_best = self.settings.pruning == "max-marginal"
+        if guide is not None and self.refine(entries, threshold, viterbi=viterbi, by_best=by_best, guide=guide):
+            return True
         if threshold == 0 or len(self.charts) == 1:
             return self.charts[-1].fill(*entries[-1], viterbi=viterbi) > -math.inf
-        by_best = self.settings.pruning == "max-marginal"
         if not self.charts[0].fill(*entries[0], viterbi=by_best) > -math.inf:
             return self.charts[-1].fill(*entries[-1], viterbi=viterbi) > -math.inf
         for _ in range(3):
@@ -138,22 +167,28 @@ class Engine:
             threshold *= RELAXATION
         return self.charts[-1].fill(*entries[-1], viterbi=viterbi) > -math.inf
 
-    def refine(self, entries: list[Entries], threshold: float, *, viterbi: bool, by_best: bool) -> bool:
-        """One pass down the chain from a coarsest chart that is filled."""
+    def refine(
+        self, entries: list[Entries], threshold: float, *, viterbi: bool, by_best: bool, guide: Guide | None = None
+    ) -> bool:
+        """One pass down the chain from a coarsest chart that is filled, or from a guide."""
         last = len(self.charts) - 1
-        for number in range(1, len(self.charts)):
-            coarse = self.charts[number - 1]
-            coarse.fill_outside(threshold * NEGLIGIBLE)
-            mask: Mask = coarse.make_mask(threshold)
+        first = 1 if guide is None else guide.level
+        for number in range(first, len(self.charts)):
+            if guide is not None and number == first:
+                mask, projection = guide.mask, guide.projection
+            else:
+                mask, projection = self.mask_of(number - 1, threshold), self.chain.projections[number]
             found = self.charts[number].fill(
-                *entries[number],
-                viterbi=viterbi if number == last else by_best,
-                mask=mask,
-                projection=self.chain.projections[number],
+                *entries[number], viterbi=viterbi if number == last else by_best, mask=mask, projection=projection
             )
             if not found > -math.inf:
                 return False
         return True
+
+    def mask_of(self, number: int, threshold: float) -> Mask:
+        """What the filled chart of a grammar leaves for a finer one."""
+        self.charts[number].fill_outside(threshold * NEGLIGIBLE_FOR_PRUNING)
+        return self.charts[number].make_mask(threshold)
 
     def best(self, entries: list[Entries], random: np.random.Generator) -> Candidate | None:
         """The best tree by the objective; ``None`` when the sentence has no derivation."""
@@ -187,11 +222,12 @@ class Engine:
         return self.rescored(best, entries, k, forest, product)
 
     def candidate(self, rows: np.ndarray, score: float, entries: list[Entries]) -> Candidate:
-        return Candidate(rows, score, self.tree_log_probability(rows, entries))
+        # Asked for later, perhaps on another thread, when this engine is at work on another sentence.
+        return Candidate(rows, score, partial(tree_log_probability, self.chain.indices[-1], rows, entries[-1]))
 
     def tree_log_probability(self, rows: np.ndarray, entries: list[Entries]) -> float:
         """The log of the exact probability of a tree with its words."""
-        return float(self.scorer.log_weight(np.ascontiguousarray(rows), *entries[-1]))
+        return tree_log_probability(self.scorer, rows, entries[-1])
 
     def exact_forest(self) -> Forest:
         """Treebank rules with exact posteriors, of a chart with inside values."""
@@ -266,9 +302,16 @@ class Engine:
             if other.rows.tobytes() not in seen:
                 values = [posterior.get(bytes(rule), 0.0) for rule in rules_of_rows(other.rows)]
                 score = sum(math.log(value) if value else -math.inf for value in values) if product else sum(values)
-                others.append(Candidate(other.rows, float(score), other.log_probability))
+                others.append(Candidate(other.rows, float(score), other.log))
         others.sort(key=lambda candidate: -candidate.score)
         return (best + others)[:k]
+
+
+def tree_log_probability(scorer: TreeScorer | GrammarIndex, rows: np.ndarray, entries: Entries) -> float:
+    """The log of the exact probability of a tree with its words, by a scorer or one of its own."""
+    if isinstance(scorer, GrammarIndex):
+        scorer = TreeScorer(scorer)
+    return float(scorer.log_weight(np.ascontiguousarray(rows), *entries))
 
 
 def rules_of_rows(rows: np.ndarray) -> np.ndarray:

@@ -49,8 +49,8 @@ class Parse:
         Best first; at least one, over exactly these words.
     scores : list of float
         By the objective, one per tree.
-    log_probabilities : list of float
-        Of each tree with its words under the grammar; -inf for a fallback.
+    logs : list of float, or callable that returns it
+        What `log_probabilities` are, or how to find them.
     total : float, or callable that returns it
         What `log_total` is, or how to find it.
     fallback : str
@@ -66,7 +66,7 @@ class Parse:
     words: list[str]
     trees: list[Tree]
     scores: list[float]
-    log_probabilities: list[float]
+    logs: list[float] | Callable[[], list[float]] = field(repr=False, compare=False)
     total: float | Callable[[], float] = field(repr=False, compare=False)
     fallback: str = ""
     confidence: dict[Bracket, float] = field(default_factory=dict)
@@ -77,17 +77,21 @@ class Parse:
         return self.trees[0]
 
     @property
-    def log_total(self) -> float:
-        """The log probability of the words: summed over all trees that were looked at.
+    def log_probabilities(self) -> list[float]:
+        """Of each tree with its words under the grammar, -inf for a fallback; found when first asked for."""
+        if callable(self.logs):
+            self.logs = self.logs()
+        return self.logs
 
-        Objectives that follow derivations do not need it; for them it is found when it is first asked for.
-        """
+    @property
+    def log_total(self) -> float:
+        """The log probability of the words: summed over all trees that were looked at; found when first asked for."""
         if callable(self.total):
             self.total = self.total()
         return self.total
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "total": self.log_total}
+        return {**self.__dict__, "logs": self.log_probabilities, "total": self.log_total}
 
 
 class Parser(ParserI):
@@ -252,17 +256,15 @@ class Parser(ParserI):
             return self.flat(words, entries[0])
         return result
 
-    def log_total(
-        self, engine: Engine, entries: list[Entries], candidates: list[Candidate]
-    ) -> float | Callable[[], float]:
-        """The log probability of the words: of all trees in the chart, or of those at hand if more."""
-        known = float(np.logaddexp.reduce([candidate.log_probability for candidate in candidates]))
+    def log_total(self, engine: Engine, entries: list[Entries], candidates: list[Candidate]) -> Callable[[], float]:
+        """How to find the log probability of the words: of all trees in the chart, or of those at hand if more."""
         if engine.chart.is_viterbi:
-            return partial(self.searched_total, entries, known)
-        return float(max(engine.chart.log_total, known))
+            return partial(self.searched_total, entries, candidates)
+        return partial(larger_total, float(engine.chart.log_total), candidates)
 
-    def searched_total(self, entries: list[Entries], known: float) -> float:
+    def searched_total(self, entries: list[Entries], candidates: list[Candidate]) -> float:
         """The same after a search of its own, because the chart had the best derivations only."""
+        known = larger_total(-math.inf, candidates)
         engine = self.take_engine()
         try:
             return max(engine.chart.log_total, known) if engine.search(entries, viterbi=False) else known
@@ -271,12 +273,12 @@ class Parser(ParserI):
         finally:
             self.idle_engines.put(engine)
 
-    def result(self, words: list[str], candidates: list[Candidate], log_total: float | Callable[[], float]) -> Parse:
+    def result(self, words: list[str], candidates: list[Candidate], log_total: Callable[[], float]) -> Parse:
         return Parse(
             words,
             [self.decoded(candidate.rows, self.model.grammar, words) for candidate in candidates],
             [candidate.score for candidate in candidates],
-            [candidate.log_probability for candidate in candidates],
+            partial(logs_of, candidates),
             log_total,
         )
 
@@ -425,6 +427,15 @@ def until_failure(items: Iterable[T], failures: list[Exception]) -> Iterator[T]:
         yield from items
     except Exception as error:
         failures.append(error)
+
+
+def logs_of(candidates: Sequence[Candidate]) -> list[float]:
+    return [candidate.log_probability for candidate in candidates]
+
+
+def larger_total(log_total: float, candidates: Sequence[Candidate]) -> float:
+    """A total, or that of these trees if it is more."""
+    return max(log_total, float(np.logaddexp.reduce(logs_of(candidates))))
 
 
 def fallback(words: list[str], tree: Tree, kind: str) -> Parse:

@@ -9,21 +9,27 @@ Models that were trained from different seeds make different mistakes. Two ways 
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 from nltk.tree import Tree
 
+from tsgkit._chart import Mask, Projection
 from tsgkit._forest import Forest
 from tsgkit.errors import UsageError
 from tsgkit.models.model import Model
-from tsgkit.parsing.engine import SMALLEST_POSTERIOR, Candidate, rules_of_rows
+from tsgkit.parsing.engine import SMALLEST_POSTERIOR, Candidate, Guide, rules_of_rows
 from tsgkit.parsing.lexical import Entries
-from tsgkit.parsing.parser import Bracket, Parse, Parser
+from tsgkit.parsing.parser import Bracket, Parse, Parser, logs_of
 from tsgkit.parsing.rows import tree_of_rows
 
 PRODUCTS = ("rules", "trees")
 N_BEST = 100
+# The first model's finest chart prunes, label by label, the first pruned grammar of every other model, in the place of
+# that model's coarsest one: a third less work, and no less accurate.
+FINEST, GUIDED = -1, 1
 Rules = tuple[np.ndarray, np.ndarray]
 
 
@@ -61,6 +67,24 @@ class ProductParser(Parser):
             own = np.full(len(names), -1, dtype=np.int32)
             own[label_map] = np.arange(len(label_map))
             self.own_labels.append(own)
+        self.guided_from = self.guiding_projections()
+
+    def guiding_projections(self) -> list[Projection | None]:
+        """How the first model guides each of the others: from a grammar of theirs to its own one, label by label."""
+        first = self.members[0]
+        if self.settings.threshold == 0 or len(first.chain.grammars) == 1:
+            return [None] * len(self.members)
+        result: list[Projection | None] = [None]
+        for place, member in enumerate(self.members[1:], start=1):
+            label_map = self.own_labels[0][self.label_maps[place]]
+            fine = member.chain.indices[self.guided_level(member)]
+            is_whole = fine.n_labels == len(label_map) and (label_map >= 0).all()
+            result.append(Projection(fine, first.chain.indices[FINEST], label_map) if is_whole else None)
+        return result
+
+    @staticmethod
+    def guided_level(member: Parser) -> int:
+        return min(GUIDED, len(member.chain.grammars) - 1)
 
     def analyse(
         self,
@@ -82,12 +106,16 @@ class ProductParser(Parser):
         if len(self.members) == 1 or not words or k < 1 or is_long or (tags is not None and len(tags) != len(words)):
             return first.analyse(words, tags, k=k, number=number, confidence=confidence)
         entries = [self.entries_of(member, words, tags) for member in self.members]
-        votes = [self.vote(member, own, k) for member, own in zip(self.members, entries, strict=True)]
-        candidates = self.by_rules(votes, k) if self.product == "rules" else self.by_trees(votes)
-        candidates = [self.measured(candidate, entries, votes) for candidate in candidates]
-        if self.product == "trees":
-            candidates.sort(key=lambda candidate: -candidate.score)
-        candidates = [candidate for candidate in candidates if candidate.log_probability > -math.inf][:k]
+        votes: list[Vote] = []
+        for place, own in enumerate(entries):
+            votes.append(self.vote(place, own, k, votes[0].mask if votes else None))
+        is_valid = [vote.is_valid for vote in votes]
+        if self.product == "rules":
+            candidates = self.by_rules(votes, k)[:k]
+            for candidate in candidates:
+                candidate.log = partial(self.mean_log, candidate.rows, entries, is_valid)
+        else:
+            candidates = self.by_trees(votes, entries, is_valid)[:k]
         if not candidates:
             return first.analyse(words, tags, k=k, number=number, confidence=confidence)
         preparation = self.model.preparation
@@ -97,7 +125,7 @@ class ProductParser(Parser):
             words,
             trees,
             [candidate.score for candidate in candidates],
-            [candidate.log_probability for candidate in candidates],
+            partial(logs_of, candidates),
             total,
         )
         if confidence:
@@ -108,12 +136,15 @@ class ProductParser(Parser):
         symbols = member.model.preparation.vocabulary_words(words)
         return [table.entries(symbols, tags, self.tag_mode) for table in member.tables]
 
-    def vote(self, member: Parser, entries: list[Entries], k: int) -> "Vote":
-        """What one model thinks of a sentence."""
-        label_map = self.label_maps[self.members.index(member)]
+    def vote(self, place: int, entries: list[Entries], k: int, mask: Mask | None) -> "Vote":
+        """What the model at this place thinks of a sentence, guided by what the first one has left of it."""
+        member, label_map, projection = self.members[place], self.label_maps[place], self.guided_from[place]
+        guide = None
+        if mask is not None and projection is not None:
+            guide = Guide(mask, projection, self.guided_level(member))
         engine = member.take_engine()
         try:
-            if not engine.search(entries, viterbi=False):
+            if not engine.search(entries, viterbi=False, guide=guide):
                 return Vote()
             vote = Vote(float(engine.chart.log_total), True)
             if self.product == "rules":
@@ -122,6 +153,8 @@ class ProductParser(Parser):
                 for column in (3, 4, 5):
                     rules[:, column] = np.where(rules[:, column] >= 0, label_map[rules[:, column]], -1)
                 vote.rules, vote.posteriors = rules, np.array(forest.posteriors)
+            if place == 0 and any(self.guided_from):
+                vote.mask = engine.mask_of(FINEST, SMALLEST_POSTERIOR)
             n_best = N_BEST if self.product == "trees" else k if k > 1 else 0
             if n_best and engine.search(entries, viterbi=True):
                 for candidate in engine.kbest_trees(entries, n_best, add_up=False):
@@ -160,19 +193,20 @@ class ProductParser(Parser):
         others.sort(key=lambda candidate: -candidate.score)
         return best + others
 
-    @staticmethod
-    def by_trees(votes: list["Vote"]) -> list[Candidate]:
-        """All different trees of the models' best."""
+    def by_trees(self, votes: list["Vote"], entries: list[list[Entries]], is_valid: list[bool]) -> list[Candidate]:
+        """All different trees of the models' best that every model can make, by their exact probabilities."""
         different = {rows.tobytes(): rows for vote in votes for rows in vote.trees}
-        return [Candidate(rows, 0.0, 0.0) for rows in different.values()]
+        means = [(self.mean_log(rows, entries, is_valid), rows) for rows in different.values()]
+        found = [Candidate(rows, mean * sum(is_valid), mean) for mean, rows in means if mean > -math.inf]
+        return sorted(found, key=lambda candidate: -candidate.score)
 
-    def measured(self, candidate: Candidate, entries: list[list[Entries]], votes: list["Vote"]) -> Candidate:
-        """A candidate with its exact probability: the geometric mean over the models that have an analysis."""
+    def mean_log(self, own_rows: np.ndarray, entries: list[list[Entries]], is_valid: list[bool]) -> float:
+        """The log of a tree's exact probability: the mean over the models that have an analysis."""
         logs = []
-        for member, own, each, vote in zip(self.members, self.own_labels, entries, votes, strict=True):
-            if not vote.is_valid:
+        for member, own, each, has_vote in zip(self.members, self.own_labels, entries, is_valid, strict=True):
+            if not has_vote:
                 continue
-            rows = candidate.rows.copy()
+            rows = own_rows.copy()
             rows[:, 0] = own[rows[:, 0]]
             if (rows[:, 0] < 0).any():
                 logs.append(-math.inf)
@@ -182,8 +216,7 @@ class ProductParser(Parser):
                 logs.append(engine.tree_log_probability(rows, each))
             finally:
                 member.idle_engines.put(engine)
-        mean = float(np.mean(logs)) if logs else -math.inf
-        return Candidate(candidate.rows, candidate.score if self.product == "rules" else mean * len(logs), mean)
+        return float(np.mean(logs)) if logs else -math.inf
 
     def tree_log_probability(self, tree: Tree) -> float:
         """The mean over models of the exact log probability of a tree (as annotated) with its words."""
@@ -206,14 +239,16 @@ class ProductParser(Parser):
         return {bracket: value / len(self.members) for bracket, value in sums.items()}
 
 
+@dataclass
 class Vote:
     """What one model thinks of a sentence: its total, rule posteriors and best trees, in common labels."""
 
-    def __init__(self, log_total: float = -math.inf, is_valid: bool = False) -> None:
-        self.log_total, self.is_valid = log_total, is_valid
-        self.rules = np.empty((0, 6), dtype=np.int32)
-        self.posteriors = np.empty(0)
-        self.trees: list[np.ndarray] = []
+    log_total: float = -math.inf
+    is_valid: bool = False
+    rules: np.ndarray = field(default_factory=lambda: np.empty((0, 6), dtype=np.int32))
+    posteriors: np.ndarray = field(default_factory=lambda: np.empty(0))
+    trees: list[np.ndarray] = field(default_factory=list)
+    mask: Mask | None = None
 
 
 def product_of(forests: Sequence[Rules]) -> Rules:
