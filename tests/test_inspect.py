@@ -10,6 +10,7 @@ from nltk.tree import Tree
 
 from tsgkit.models.fragments import FragmentTable
 from tsgkit.models.model import Model
+from tsgkit.models.subcategories import SubcategoryTable, refined_fragments
 from tsgkit.parsing import Parser
 from tsgkit.tools import inspect as inspect_command
 from tsgkit.tools import train as train_command
@@ -346,8 +347,25 @@ def test_fragments_of_a_refined_model(inspect, refined_path):
     assert any(re.search(r"\(NP-\d+ ", value["fragment"]) for value in found)
 
 
+def test_derivations_with_subcategories(inspect, refined_path):
+    """What is cut and joined again is the tree, with the symbols of the sample where fragments begin."""
+    values = json.loads(inspect("--derivation=sampler:dev", "--format=json", model=refined_path))
+    model = Model.load(refined_path)
+    names = set(SubcategoryTable.of_model(model).names)
+    counts = refined_fragments(model).count_of
+    for tree, value in zip(load("sampler", "dev"), values, strict=True):
+        fragments = [step["fragment"] for step in value["steps"]]
+        whole = assembled(fragments)
+        assert {read_fragment(fragment).label() for fragment in fragments} <= names
+        for node in preorder(whole):
+            node.set_label(re.sub(r"(?<=.)-[01]+$", "", node.label()))
+        encoded = model.preparation.encode(tree)
+        assert whole == with_words(encoded, model.preparation.vocabulary_words(encoded.leaves()))
+        assert [step["count"] for step in value["steps"]] == [counts.get(each, 0) for each in fragments]
+    assert np.mean([step["count"] > 0 for value in values for step in value["steps"]]) > 0.9
+
+
 def test_subcategories_that_are_not_there(inspect, refined_path):
     assert "a tsg model has no subcategories" in inspect("--subcategories=NP", code=2)
     assert "no such label" in inspect("--subcategories=XYZ", model=refined_path, code=2)
-    assert "--derivation" in inspect("--derivation=sampler:dev", model=refined_path, code=2)
     assert "disco-dop" in inspect("--hierarchy=NP", "--format=discodop", model=refined_path, code=2)

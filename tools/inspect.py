@@ -40,34 +40,24 @@ import json
 import math
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from tsgkit.cli import choice, command, integer, number, parse_arguments
 from tsgkit.errors import UsageError
 from tsgkit.files import open_output
-from tsgkit.models.fragments import FOOT_MARK, KINDS, SORTS, FragmentTable, Step, cut
+from tsgkit.models.fragments import FOOT_MARK, KINDS, SORTS, FragmentTable
 from tsgkit.models.model import Model
-from tsgkit.models.subcategories import SubcategoryTable, refined_fragments
-from tsgkit.models.tsg import node_states
-from tsgkit.parsing.known_tree import KnownTreeParser, NoDerivationError
+from tsgkit.models.subcategories import SubcategoryTable, all_fragments
+from tsgkit.parsing.known_tree import NoDerivationError
+from tsgkit.report.derivation import Derivation, Deriver
 from tsgkit.treebank import read_trees
 from tsgkit.treebank.fragments import format_fragment
-from tsgkit.treebank.trees import words
 
 FORMATS = ("brackets", "json", "discodop")
 FILTERS = ("--root", "--contains", "--min-count", "--min-size", "--lexicalised", "--examples")
 BAR_WIDTH = 40
 INDENT = "  "
-
-
-@dataclass(frozen=True)
-class Derivation:
-    """The most probable derivation of a tree."""
-
-    words: list[str]
-    log_weight: float
-    steps: list[Step]
 
 
 def selected(arguments: dict[str, Any], table: FragmentTable) -> list[int]:
@@ -236,41 +226,35 @@ def size_lines(table: FragmentTable, numbers: list[int], form: str) -> Iterator[
 # ---- derivations -----------------------------------------------------------------------------------------
 
 
-def derivations(model: Model, source: str, quiet: bool) -> Iterator[Derivation]:
+def derivations(deriver: Deriver, source: str, quiet: bool) -> Iterator[Derivation]:
     """The most probable derivation of every tree of a source."""
-    grammar, preparation = model.grammar, model.preparation
-    parser = KnownTreeParser(grammar)
     n_empty = 0
     for position, tree in enumerate(read_trees(source), start=1):
-        encoded = preparation.encode(tree)
-        if encoded is None:
-            n_empty += 1
-            continue
-        sentence = words(encoded)
-        symbols = preparation.vocabulary_words(sentence)
         try:
-            rows, log_weight = parser.best(encoded, symbols)
+            derivation = deriver.derive(tree)
         except NoDerivationError as error:
             raise NoDerivationError(f"{source}: the model cannot make tree {position}: {error}") from None
-        yield Derivation(sentence, log_weight, cut(*node_states(grammar, rows), grammar.labels, symbols))
+        if derivation is None:
+            n_empty += 1
+        else:
+            yield derivation
     if n_empty and not quiet:
         left_out = f"left out {n_empty} tree{'s'[: n_empty != 1]} without words"
         print(f"tsgkit: {source}: {left_out}", file=sys.stderr)
 
 
-def derivation_lines(found: Iterable[Derivation], table: FragmentTable, form: str) -> Iterator[str]:
+def derivation_lines(found: Iterable[Derivation], form: str, with_insertion: bool) -> Iterator[str]:
     """Derivations as text; a fragment that the training trees are never cut into has the count 0."""
     if form == "json":
-        yield from json_lines(derivation_value(each, table) for each in found)
+        yield from json_lines(derivation_value(each, with_insertion) for each in found)
         return
     for position, derivation in enumerate(found):
         if position and form == "brackets":
             yield "\n"
-        for step in derivation.steps:
-            brackets = step.brackets
-            count = shown(table.count_of.get(brackets, 0))
+        for step, number_of_uses in zip(derivation.steps, derivation.counts, strict=True):
+            count = shown(number_of_uses)
             if form == "discodop":
-                yield f"{brackets}\t{count}\n"
+                yield f"{step.brackets}\t{count}\n"
             else:
                 marked = format_fragment(step.marked)
                 if step.is_auxiliary:
@@ -278,12 +262,12 @@ def derivation_lines(found: Iterable[Derivation], table: FragmentTable, form: st
                 yield f"{count:>10}  {INDENT * step.depth}{marked}\n"
 
 
-def derivation_value(derivation: Derivation, table: FragmentTable) -> dict[str, Any]:
+def derivation_value(derivation: Derivation, with_insertion: bool) -> dict[str, Any]:
     steps = []
-    for step in derivation.steps:
-        value = {"fragment": step.brackets, table.measure: table.count_of.get(step.brackets, 0)}
+    for step, count in zip(derivation.steps, derivation.counts, strict=True):
+        value = {"fragment": step.brackets, derivation.measure: count}
         value |= {"depth": step.depth, "start": step.start, "end": step.end}
-        if table.is_auxiliary.any():
+        if with_insertion:
             value |= {"marked": format_fragment(step.marked), "auxiliary": step.is_auxiliary}
         steps.append(value)
     return {"words": derivation.words, "log_probability": derivation.log_weight, "steps": steps}
@@ -302,14 +286,12 @@ def main(argv: list[str]) -> int:
         with open_output() as file:
             file.writelines(inspect_subcategories(arguments, model, form))
         return 0
-    is_refined = model.kind == "srtsg"
-    if is_refined and source is not None:
-        raise UsageError("--derivation: not for srtsg models, whose derivations have subcategories, too")
-    table = refined_fragments(model) if is_refined else FragmentTable.of_model(model)
+    deriver = Deriver(model) if source is not None else None
+    table = deriver.table if deriver else all_fragments(model)
     numbers = selected(arguments, table)
     remark = ""
-    if source is not None:
-        lines = derivation_lines(derivations(model, source, quiet), table, form)
+    if deriver and source is not None:
+        lines = derivation_lines(derivations(deriver, source, quiet), form, bool(table.is_auxiliary.any()))
     elif arguments["--sizes"]:
         lines = size_lines(table, numbers, form)
         if table.is_auxiliary.any():

@@ -6,7 +6,7 @@ insertion, fragments are the initial and the auxiliary trees; the foot of the la
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -108,8 +108,8 @@ class FragmentTable:
     counts : ndarray, one per fragment
         0 for what is only a part of others.
     tables : ndarray, one per fragment, optional
-    first_node : ndarray, one per fragment, optional
-        The node of the corpus where a fragment is used first, in the order of the corpus.
+    uses : ndarray, one per node of the corpus, optional
+        The fragment that begins at the node, or -1.
     corpus : FlatCorpus, optional
     measure : str
         What the counts are: ``count``, or ``weight`` for the rules of a CFG.
@@ -132,7 +132,7 @@ class FragmentTable:
     fragments: np.ndarray
     counts: np.ndarray
     tables: np.ndarray | None = None
-    first_node: np.ndarray | None = None
+    uses: np.ndarray | None = None
     corpus: FlatCorpus | None = None
     measure: str = "count"
 
@@ -156,16 +156,12 @@ class FragmentTable:
         if problem:
             raise GrammarError(f"the model's fragments do not fit its training trees: {problem}")
         fragments, dishes = model.state["fragments"], model.state["dishes"]
-        sites = np.flatnonzero(dishes >= 0)
-        used, first = np.unique(dishes[sites], return_index=True)
-        first_node = np.full(len(fragments), -1)
-        first_node[used] = sites[first]
         sizes = model.state["sizes"]
         tables = np.bincount(sizes[:, 0], weights=sizes[:, 2], minlength=len(fragments)).astype(np.int64)
         columns = (trees.rule_label, trees.rule_left_label, trees.rule_right_label, trees.rule_word)
-        counts = np.bincount(dishes[sites], minlength=len(fragments))
+        counts = np.bincount(dishes[dishes >= 0], minlength=len(fragments))
         rules = np.stack(columns, axis=1)
-        return cls(corpus.labels, corpus.words, rules, fragments, counts, tables, first_node, corpus)
+        return cls(corpus.labels, corpus.words, rules, fragments, counts, tables, dishes, corpus)
 
     @classmethod
     def of_rules(cls, grammar: WeightedGrammar) -> "FragmentTable":
@@ -195,10 +191,25 @@ class FragmentTable:
         return np.array(sizes, dtype=np.int64)
 
     @cached_property
+    def number_of(self) -> dict[str, int]:
+        """The numbers of all fragments in use, by their brackets."""
+        return {format_fragment(self.tree(number)): number for number in np.flatnonzero(self.counts).tolist()}
+
+    @cached_property
     def count_of(self) -> dict[str, float]:
         """The counts of all fragments in use, by their brackets."""
-        used = np.flatnonzero(self.counts).tolist()
-        return {format_fragment(self.tree(number)): self.counts[number].item() for number in used}
+        return {brackets: self.counts[number].item() for brackets, number in self.number_of.items()}
+
+    @cached_property
+    def first_node(self) -> np.ndarray | None:
+        """For every fragment the node of the corpus where it is used first, or -1."""
+        if self.uses is None:
+            return None
+        sites = np.flatnonzero(self.uses >= 0)
+        used, first = np.unique(self.uses[sites], return_index=True)
+        first_node = np.full(len(self.fragments), -1)
+        first_node[used] = sites[first]
+        return first_node
 
     @cached_property
     def is_auxiliary(self) -> np.ndarray:
@@ -325,10 +336,19 @@ class FragmentTable:
 
     def example(self, number: int) -> Example:
         """The first place in the training trees where a fragment is used."""
-        if self.corpus is None or self.first_node is None:
+        return self.examples(number, 1)[0]
+
+    def examples(self, number: int, limit: int) -> list[Example]:
+        """The first places in the training trees where a fragment is used, in different trees."""
+        if self.corpus is None or self.uses is None:
             raise UsageError("the model does not keep its training trees, so it has no examples to show")
-        node = int(self.first_node[number])
-        tree = int(np.searchsorted(self.corpus.tree_start, node, side="right")) - 1
+        nodes = np.flatnonzero(self.uses == number)
+        trees, first = np.unique(np.searchsorted(self.corpus.tree_start, nodes, side="right") - 1, return_index=True)
+        return [self.place(*pair) for pair in zip(trees[:limit].tolist(), nodes[first[:limit]].tolist(), strict=True)]
+
+    def place(self, tree: int, node: int) -> Example:
+        """A node of the training trees as an example."""
+        assert self.corpus is not None
         sentence: list[str] = []
         start = end = 0
         # A number that comes again, as its complement, is a node whose last word has been seen.
@@ -404,6 +424,8 @@ class Step:
         The words below its root.
     is_auxiliary : bool
         Whether it was inserted.
+    nodes : list of int
+        The numbers of the derivation's nodes that are its own: neither its frontier nor its foot.
     """
 
     tree: Tree
@@ -412,6 +434,7 @@ class Step:
     start: int
     end: int
     is_auxiliary: bool = False
+    nodes: list[int] = field(default_factory=list)
 
     @property
     def brackets(self) -> str:
@@ -424,6 +447,7 @@ class Place(NamedTuple):
     parents: list[Tree]  # in the tree and in the marked tree; none at the top
     depth: int
     auxiliary: list[Tree]  # of which it is the foot: in the tree and the marked tree
+    own_nodes: list[int]  # those of the elementary tree that goes on there
     n_insertions: int = 0
 
 
@@ -443,8 +467,8 @@ def cut(nodes: np.ndarray, states: np.ndarray, labels: Sequence[str], sentence: 
         The words as fragments show them.
     """
     steps: list[Step] = []
-    places = [Place([], -1, [])]
-    for (label, start, end, kind), state in zip(nodes.tolist(), states.tolist(), strict=True):
+    places = [Place([], -1, [], [])]
+    for number, ((label, start, end, kind), state) in enumerate(zip(nodes.tolist(), states.tolist(), strict=True)):
         place = places.pop()
         name = labels[label]
         for auxiliary in place.auxiliary:
@@ -454,21 +478,23 @@ def cut(nodes: np.ndarray, states: np.ndarray, labels: Sequence[str], sentence: 
         marked = Tree(name if inserts else name + HOST_MARK * place.n_insertions, [])
         own = [node, marked]
         if inserts:
-            steps.append(Step(node, marked, place.depth + 1, start, end, is_auxiliary=True))
-            foot = Place(place.parents, place.depth, own, place.n_insertions + 1)
-            beside = Place(own, place.depth + 1, [])
+            steps.append(Step(node, marked, place.depth + 1, start, end, is_auxiliary=True, nodes=[number]))
+            foot = Place(place.parents, place.depth, own, place.own_nodes, place.n_insertions + 1)
+            beside = Place(own, place.depth + 1, [], steps[-1].nodes)
             below = [beside] * kind
             below[state - LEFT_FOOT] = foot
             places.extend(reversed(below))
             continue
-        depth = place.depth
+        depth, own_nodes = place.depth, place.own_nodes
         for parent, each in zip(place.parents, own, strict=bool(place.parents)):
             parent.append(Tree(name, []) if state == SITE else each)
         if state == SITE:
             depth += 1
             steps.append(Step(node, marked, depth, start, end))
+            own_nodes = steps[-1].nodes
+        own_nodes.append(number)
         if kind == LEXICAL:
             for each in own:
                 each.append(sentence[start])
-        places.extend([Place(own, depth, [])] * kind)
+        places.extend([Place(own, depth, [], own_nodes)] * kind)
     return steps

@@ -7,10 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tsgkit.errors import UsageError
+from tsgkit.grammar import WeightedGrammar
 from tsgkit.models.fragments import FragmentTable
 from tsgkit.models.model import Model
 from tsgkit.models.rules import number_rules
 from tsgkit.models.srtsg import Subcategories
+from tsgkit.models.tsg import GOES_ON, SITE, nodes_of
 from tsgkit.treebank import FlatCorpus
 
 
@@ -183,11 +185,39 @@ def refined_fragments(model: Model) -> FragmentTable:
     for node, (rule, left, right) in reversed(list(enumerate(zip(*columns, strict=True)))):
         parts = (-1 if child < 0 or is_site[child] else int(below[child]) for child in (left, right))
         below[node] = number_of.setdefault((rule, *parts), len(number_of))
-    used = below[sites == 1]
-    first_node = np.full(len(number_of), -1)
-    numbers, first = np.unique(used, return_index=True)
-    first_node[numbers] = np.flatnonzero(sites)[first]
+    uses = np.where(sites == 1, below, -1)
     rules = np.stack([trees.rule_label, trees.rule_left_label, trees.rule_right_label, trees.rule_word], axis=1)
     fragments = np.array(list(number_of), dtype=np.int32)
-    counts = np.bincount(used, minlength=len(number_of))
-    return FragmentTable(refined.labels, corpus.words, rules, fragments, counts, None, first_node, refined)
+    counts = np.bincount(uses[uses >= 0], minlength=len(number_of))
+    return FragmentTable(refined.labels, corpus.words, rules, fragments, counts, None, uses, refined)
+
+
+def refined_states(grammar: WeightedGrammar, rows: np.ndarray, n_symbols: int) -> tuple[np.ndarray, ...]:
+    """The nodes of a derivation with a symbol-refined grammar, and what it says of each.
+
+    Parameters
+    ----------
+    grammar : WeightedGrammar
+        Of an srtsg model.
+    rows : ndarray of int with four columns
+        As `tsgkit.models.tsg.nodes_of` takes them.
+    n_symbols : int
+        The number of refined symbols, which come first; a node that has one begins a fragment.
+
+    Returns
+    -------
+    nodes, states : ndarray of int
+        As of `tsgkit.models.tsg.node_states`.
+    symbols : ndarray of int, one per node
+        The refined symbol where a fragment begins, elsewhere -1.
+    """
+    nodes, node_of_row = nodes_of(grammar, rows)
+    symbols = np.full(len(nodes), -1, dtype=np.int64)
+    is_refined = rows[:, 0] < n_symbols
+    symbols[node_of_row[is_refined]] = rows[is_refined, 0]
+    return nodes, np.where(symbols >= 0, SITE, GOES_ON), symbols
+
+
+def all_fragments(model: Model) -> FragmentTable:
+    """The fragments of a model of any kind, with their counts or weights."""
+    return refined_fragments(model) if model.kind == "srtsg" else FragmentTable.of_model(model)

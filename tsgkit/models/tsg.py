@@ -242,13 +242,12 @@ def is_beside(grammar: WeightedGrammar, symbols: np.ndarray) -> np.ndarray:
     return has_bridge[symbols] & ~is_site(grammar, symbols)
 
 
-def node_states(grammar: WeightedGrammar, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The nodes of a derivation, and what it says of each.
+def nodes_of(grammar: WeightedGrammar, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The nodes of a derivation, and for every row the number of its node.
 
     Parameters
     ----------
     grammar : WeightedGrammar
-        A transform, or a plain CFG.
     rows : ndarray of int with four columns
         ``(symbol, start, end, kind)`` from the root down, left to right. A bridge is at the same node as the row
         after it.
@@ -257,14 +256,33 @@ def node_states(grammar: WeightedGrammar, rows: np.ndarray) -> tuple[np.ndarray,
     -------
     nodes : ndarray of int with four columns
         The rows that are no bridges, ``(label, start, end, kind)``.
+    node_of_row : ndarray of int
+    """
+    is_node = rows[:, 3] != BRIDGE
+    nodes = rows[is_node]
+    nodes[:, 0] = grammar.label[nodes[:, 0]]
+    return nodes, np.cumsum(is_node) - is_node
+
+
+def node_states(grammar: WeightedGrammar, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The nodes of a derivation, and what it says of each.
+
+    Parameters
+    ----------
+    grammar : WeightedGrammar
+        A transform, or a plain CFG.
+    rows : ndarray of int with four columns
+        As `nodes_of` takes them.
+
+    Returns
+    -------
+    nodes : ndarray of int with four columns
+        As `nodes_of` gives them.
     states : ndarray of int, one per node
         0 inside of an elementary tree (or a foot), 1 where an initial tree begins, 2 or 3 at the root of an auxiliary
         tree whose foot is the left (or only) or the right child.
     """
-    is_node = rows[:, 3] != BRIDGE
-    node_of_row = np.cumsum(is_node) - is_node
-    nodes = rows[is_node]
-    nodes[:, 0] = grammar.label[nodes[:, 0]]
+    nodes, node_of_row = nodes_of(grammar, rows)
     begins, beside = np.zeros((2, len(nodes)), dtype=bool)
     np.logical_or.at(begins, node_of_row, is_site(grammar, rows[:, 0]))
     np.logical_or.at(beside, node_of_row, is_beside(grammar, rows[:, 0]))

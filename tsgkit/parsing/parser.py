@@ -93,6 +93,12 @@ class Parse:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "logs": self.log_probabilities, "total": self.log_total}
 
+    def _repr_svg_(self) -> str:
+        """The best tree as a picture, for notebooks; with the confidence of its phrases if there is one."""
+        from tsgkit.report.drawing import Drawing, confidences  # noqa: PLC0415 - most parses are not looked at
+
+        return Drawing.of_tree(self.tree, values=confidences(self.tree, self.confidence)).svg()
+
 
 class Parser(ParserI):
     """Parses with a trained model.

@@ -1,0 +1,115 @@
+"""Draw trees, or how a model makes them, every fragment in a colour of its own.
+
+Usage:
+  tsgkit draw [options] [TREEBANK]...
+  tsgkit draw -h | --help | --version
+
+A TREEBANK is as for `tsgkit prepare` (a file, a folder, a pattern, sampler:dev, nltk:NAME, ...), or - for the standard
+input, which is what is read if none is given. With --model, every tree is drawn with its most probable derivation
+under the model: a • where a fragment is substituted, a + where one is inserted, a dashed line to its foot.
+
+Options:
+  --model=MODEL            draw derivations with this model
+  --format=FORMAT          text, svg (one tree), html (a page of its own) or latex (forest) [default: text]
+  --number=N               only tree number N, counted from 1
+  --first=N                only the first N trees
+  --width=N                for text: a tree that needs more columns is written as an indented list; those of the
+                           terminal unless given, or as many as needed where there is none
+  --colour=WHEN            for text: auto (on a terminal, unless NO_COLOR is set), always or never [default: auto]
+  -o FILE, --output=FILE   where the drawing goes [default: -]
+  -q, --quiet              no remarks
+  -h, --help               this text
+  --version                the version
+"""
+
+import itertools
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from tsgkit.cli import choice, command, parse_arguments
+from tsgkit.errors import UsageError
+from tsgkit.files import open_output
+from tsgkit.models.model import Model
+from tsgkit.options import optional_integer
+from tsgkit.parsing.known_tree import NoDerivationError
+from tsgkit.report import Deriver, Drawing
+from tsgkit.report.page import escape, html_page
+from tsgkit.report.terminal import wants_colour
+from tsgkit.treebank import read_trees
+
+FORMATS = ("text", "svg", "html", "latex")
+COLOURS = ("auto", "always", "never")
+
+
+def drawings(arguments: dict[str, Any]) -> Iterator[Drawing]:
+    """The drawings of the trees that were asked for."""
+    first, number = optional_integer(arguments, "--first", 1), optional_integer(arguments, "--number", 1)
+    if first is not None and number is not None:
+        raise UsageError("--first and --number do not go together")
+    trees = enumerate(read_trees(arguments["TREEBANK"] or ["-"]), start=1)
+    deriver = Deriver(Model.load(arguments["--model"])) if arguments["--model"] is not None else None
+    start = number - 1 if number is not None else 0
+    n_found = 0
+    for position, tree in itertools.islice(trees, start, number or first):
+        n_found += 1
+        if deriver is None:
+            yield Drawing.of_tree(tree[0] if not tree.label() and len(tree) == 1 else tree)
+            continue
+        try:
+            derivation = deriver.derive(tree)
+        except NoDerivationError as error:
+            raise NoDerivationError(f"the model cannot make tree {position}: {error}") from None
+        if derivation is not None:
+            yield Drawing.of_derivation(derivation)
+        elif not arguments["--quiet"]:
+            print(f"tsgkit: tree {position} has no words, and so no derivation", file=sys.stderr)
+    if number is not None and not n_found:
+        raise UsageError(f"--number={number}: there are not so many trees")
+
+
+def text_options(arguments: dict[str, Any]) -> dict[str, Any]:
+    """How wide and how colourful text may be."""
+    when = choice(arguments, "--colour", COLOURS)
+    is_screen = arguments["--output"] == "-" and sys.stdout.isatty()
+    width = optional_integer(arguments, "--width", 1)
+    if width is None and is_screen:
+        width = os.get_terminal_size(sys.stdout.fileno()).columns
+    is_colourful = when == "always" or (when == "auto" and is_screen and wants_colour(sys.stdout))
+    return {"width": width, "colour": is_colourful}
+
+
+def rendered(found: Iterable[Drawing], form: str, options: dict[str, Any]) -> Iterator[str]:
+    """The drawings as the text of a file."""
+    if form == "svg":
+        pictures = list(itertools.islice(found, 2))
+        if len(pictures) != 1:
+            many = "there are more" if pictures else "there is none"
+            raise UsageError(f"--format=svg: one tree makes a picture, and {many}; choose one with --number")
+        yield pictures[0].svg() + "\n"
+    elif form == "html":
+        parts = [
+            f'<p class="quiet">{escape(drawing.sentence)}</p><div class="scroll">{drawing.svg(standalone=False)}</div>'
+            for drawing in found
+        ]
+        yield html_page("Trees", parts)
+    else:
+        for number, drawing in enumerate(found):
+            yield "\n" if number else ""
+            yield drawing.latex() if form == "latex" else drawing.text(**options)
+
+
+@command
+def main(argv: list[str]) -> int:
+    """Draw."""
+    arguments = parse_arguments(__doc__, argv)
+    form = choice(arguments, "--format", FORMATS)
+    options = text_options(arguments)
+    with open_output(arguments["--output"]) as file:
+        file.writelines(rendered(drawings(arguments), form, options))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,172 @@
+"""How a model makes a given tree: its most probable derivation, with every node's fragment and the fragments' use.
+
+After training and parsing, for people to see. The same for models of all kinds: a CFG's fragments are its rules, those
+of a symbol-refined grammar carry subcategories where they begin.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from nltk.tree import Tree
+
+from tsgkit.models.fragments import Example, Step, cut
+from tsgkit.models.model import Model
+from tsgkit.models.subcategories import SubcategoryTable, all_fragments, refined_states
+from tsgkit.models.tsg import node_states
+from tsgkit.parsing.known_tree import KnownTreeParser, NoDerivationError
+from tsgkit.treebank.trees import words
+
+
+@dataclass(frozen=True)
+class Derivation:
+    """The most probable derivation of a tree.
+
+    Attributes
+    ----------
+    words : list of str
+        As they stand in the text.
+    vocabulary_words : list of str
+        As the model knows them.
+    log_weight : float
+        The log probability of this derivation with its words.
+    nodes : ndarray of int with four columns
+        The nodes of the binarised tree, ``(label, start, end, number of children)``, from the root down, left to right;
+        a tag has no children.
+    states : ndarray of int, one per node
+        0 inside of a fragment (or a foot), 1 where one begins, 2 or 3 at the root of an auxiliary tree whose foot is
+        the left (or only) or the right child.
+    labels : list of str, one per node
+        Without subcategories.
+    subcategories : list of str, one per node
+        Digits, as of ``NP-01``, where a fragment of a symbol-refined model begins; otherwise empty.
+    steps : list of Step
+        The fragments; each knows its nodes.
+    counts : list of int or float, one per fragment
+        In how many places of the training trees the last sample has it; of a CFG's rules, their weights. 0 for a
+        fragment that the base distribution made, or an earlier sample.
+    measure : str
+        What the counts are: ``count`` or ``weight``.
+    """
+
+    words: list[str]
+    vocabulary_words: list[str]
+    log_weight: float
+    nodes: np.ndarray
+    states: np.ndarray
+    labels: list[str]
+    subcategories: list[str]
+    steps: list[Step]
+    counts: list[float]
+    measure: str
+
+    @cached_property
+    def step_of_node(self) -> list[int]:
+        """For every node the number of the fragment that it belongs to."""
+        owner = [-1] * len(self.nodes)
+        for number, step in enumerate(self.steps):
+            for node in step.nodes:
+                owner[node] = number
+        return owner
+
+    def _repr_svg_(self) -> str:
+        """A picture for notebooks, every fragment in a colour of its own."""
+        from tsgkit.report.drawing import Drawing  # noqa: PLC0415 - pictures are made of derivations
+
+        return Drawing.of_derivation(self).svg()
+
+
+class Deriver:
+    """Finds derivations with one model. Reads only, so that threads may share it.
+
+    Parameters
+    ----------
+    model : Model
+
+    Examples
+    --------
+    >>> from tsgkit.models.cfg import cfg_model
+    >>> from tsgkit.treebank import Binarization, UnknownWords, load, prepare
+    >>> trees = load("sampler", "dev")
+    >>> corpus = prepare(trees, binarization=Binarization("right", 0), unknown=UnknownWords())
+    >>> derivation = Deriver(cfg_model(corpus)).derive(trees[0])
+    >>> derivation.steps[0].brackets, derivation.counts[0] > 0, len(derivation.steps) == len(derivation.nodes)
+    ('(TOP (FRAG ))', True, True)
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.parser = KnownTreeParser(model.grammar)
+        self.table = all_fragments(model)
+        self.subcategory_names = SubcategoryTable.of_model(model).names if model.kind == "srtsg" else None
+        self.table.number_of  # noqa: B018 - made now, so that threads find it made
+
+    def derive(self, tree: Tree) -> Derivation | None:
+        """The best derivation of a tree as annotated (or as parsed); ``None`` when cleaning leaves no word of it.
+
+        Raises
+        ------
+        NoDerivationError
+            If the model cannot make the tree; the message says what it lacks.
+        """
+        preparation, labels = self.model.preparation, self.model.grammar.labels
+        encoded = preparation.encode(tree)
+        if encoded is None:
+            return None
+        sentence = words(encoded)
+        vocabulary_words = preparation.vocabulary_words(sentence)
+        rows, log_weight = self.parser.best(encoded, vocabulary_words)
+        nodes, states, subcategories, steps = self.cut(rows, vocabulary_words)
+        counts = [self.table.count_of.get(step.brackets, 0) for step in steps]
+        names = [labels[label] for label in nodes[:, 0].tolist()]
+        return Derivation(
+            sentence,
+            vocabulary_words,
+            log_weight,
+            nodes,
+            states,
+            names,
+            subcategories,
+            steps,
+            counts,
+            self.table.measure,
+        )
+
+    def cut(
+        self, rows: np.ndarray, vocabulary_words: list[str]
+    ) -> tuple[np.ndarray, np.ndarray, list[str], list[Step]]:
+        """Nodes, their states and subcategories, and the fragments of a derivation's rows."""
+        grammar, names = self.model.grammar, self.subcategory_names
+        if names is None:
+            nodes, states = node_states(grammar, rows)
+            return nodes, states, [""] * len(nodes), cut(nodes, states, grammar.labels, vocabulary_words)
+        nodes, states, symbols = refined_states(grammar, rows, len(names))
+        refined = nodes.copy()
+        refined[:, 0] = np.where(symbols >= 0, len(grammar.labels) + symbols, nodes[:, 0])
+        steps = cut(refined, states, [*grammar.labels, *names], vocabulary_words)
+        subcategories = [
+            names[symbol].removeprefix(grammar.labels[label]).removeprefix("-") if symbol >= 0 else ""
+            for symbol, label in zip(symbols.tolist(), nodes[:, 0].tolist(), strict=True)
+        ]
+        return nodes, states, subcategories, steps
+
+    def examples(self, step: Step, limit: int = 3) -> list[Example]:
+        """Training sentences in which the last sample has a fragment; none if the model keeps no trees."""
+        number = self.table.number_of.get(step.brackets)
+        if number is None or self.table.corpus is None:
+            return []
+        return self.table.examples(number, limit)
+
+
+def derivation_of(model: Model, tree: Tree) -> Derivation:
+    """The most probable derivation of one tree; of many, `Deriver` is quicker.
+
+    Raises
+    ------
+    NoDerivationError
+        If the model cannot make the tree.
+    """
+    derivation = Deriver(model).derive(tree)
+    if derivation is None:
+        raise NoDerivationError("the tree has no words")
+    return derivation

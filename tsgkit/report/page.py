@@ -1,0 +1,78 @@
+"""HTML pages that stand alone: one file, no network, no script, and a policy that says so to the browser.
+
+Whatever comes from data goes through `escape`; drawings escape their own text.
+"""
+
+import base64
+import hashlib
+from collections.abc import Iterable, Sequence
+from html import escape as escape_html
+
+from tsgkit.report.svg import FONT, tree_style, visible
+
+STYLE = (
+    ":root{color-scheme:light dark;--line:#d8dde3;--ground:#f6f7f9}"
+    "@media (prefers-color-scheme:dark){:root{--line:#343a42;--ground:#1d2127}}"
+    f"body{{margin:0 auto;max-width:75rem;padding:1rem 1.25rem 4rem;font:16px/1.55 {FONT};color:var(--ink);"
+    "background:var(--paper)}"
+    "h1{font-size:1.7rem;line-height:1.25;margin:1rem 0 .3rem}h2{font-size:1.3rem;margin:2.6rem 0 .6rem;"
+    "border-bottom:1px solid var(--line);padding-bottom:.25rem}h3{font-size:1.05rem;margin:1.6rem 0 .4rem}"
+    "p{max-width:48rem;margin:.4rem 0}a{color:var(--hue0)}code{font-size:.92em;overflow-wrap:anywhere}"
+    ".quiet{color:var(--faint)}.scroll{overflow-x:auto;padding:.2rem 0}"
+    "nav ul{display:flex;flex-wrap:wrap;gap:.2rem 1.1rem;list-style:none;padding:0;margin:.8rem 0}"
+    "table{border-collapse:collapse;font-variant-numeric:tabular-nums;margin:.5rem 0}"
+    "th,td{padding:.2rem .8rem .2rem 0;text-align:right;vertical-align:top;white-space:nowrap}"
+    "th{font-weight:600;border-bottom:1px solid var(--line)}"
+    "th.text,td.text{text-align:left;white-space:normal}"
+    ".cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,17rem),1fr));gap:.8rem}"
+    ".card{border:1px solid var(--line);border-radius:.5rem;padding:.6rem .8rem;overflow-x:auto}"
+    ".card p{margin:.2rem 0;font-size:.9rem}.card code{font-size:.8rem}"
+    ".pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr));gap:1rem}"
+    ".pair>div,.plots>div{overflow-x:auto;min-width:0}"
+    ".plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,27rem),1fr));gap:1rem}"
+    ".plots svg{max-width:100%;height:auto}"
+    "details{margin:.5rem 0}summary{cursor:pointer;padding:.2rem 0}"
+    ".right{color:var(--right)}.wrong{color:var(--wrong)}.missed{color:var(--missed)}"
+    "mark{background:none;color:inherit;font-weight:700;text-decoration:underline;text-underline-offset:.2em}"
+)
+
+
+def escape(text: object) -> str:
+    """Any value as text of a page.
+
+    Examples
+    --------
+    >>> escape("<b> & 'c'")
+    '&lt;b&gt; &amp; &#x27;c&#x27;'
+    """
+    return escape_html(visible(str(text)))
+
+
+def html_page(title: str, body: Iterable[str]) -> str:
+    """A whole page around its parts, which are HTML already.
+
+    The policy allows this one style sheet and nothing else: no script can run and nothing is fetched.
+    """
+    style = STYLE + tree_style()
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        f"<title>{escape(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
+        f"{''.join(body)}\n</body>\n</html>\n"
+    )
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]], n_text: int = 1) -> str:
+    """A table; the first `n_text` columns are text, the others numbers."""
+    classes = [' class="text"' if number < n_text else "" for number in range(len(head))]
+    parts = ["<table><thead><tr>"]
+    parts += [f'<th scope="col"{kind}>{escape(name)}</th>' for name, kind in zip(head, classes, strict=True)]
+    parts.append("</tr></thead><tbody>")
+    for row in rows:
+        cells = [f"<td{kind}>{escape(cell)}</td>" for cell, kind in zip(row, classes, strict=True)]
+        parts.append(f"<tr>{''.join(cells)}</tr>")
+    return f'<div class="scroll">{"".join(parts)}</tbody></table></div>'
