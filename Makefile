@@ -86,8 +86,8 @@ demo: build  ## the main job on the bundled treebank; results in demo/
 bench-eval: build  ## sentence pairs scored per second
 	$(RUN) -m tsgkit.tools.bench.eval
 
-bench-parse: build  ## sentences parsed per second, beside the parsers of others
-	$(RUN) -m tsgkit.tools.bench.parse
+bench-parse: build  ## sentences parsed per second, beside the parsers of others (MODELS=FILE,FILE for models of yours)
+	$(RUN) -m tsgkit.tools.bench.parse $(if $(MODELS),--models=$(MODELS))
 
 bench-train: build  ## node visits per second in training, and planted fragments found
 	$(RUN) -m tsgkit.tools.bench.train

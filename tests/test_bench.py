@@ -79,8 +79,12 @@ def test_parse_beside_the_berkeley_parser(bench, monkeypatch, tmp_path):
     monkeypatch.setattr(module, "SETTINGS", module.SETTINGS[:1])
     treebank = module.sampler()
     treebank.gold = treebank.gold[:8]
-    text = "\n".join(module.berkeley_report(treebank, module.berkeley_command(), 1))
+    treebank.model(0, 1).save(tmp_path / "own.model")
+    models = [str(tmp_path / "own.model")] * 2
+    text = "\n".join(module.berkeley_report(treebank, module.berkeley_command(), 1, models))
     rows = table(f"{text}\n", "parser")
+    assert [row[0] for row in rows[1:]] == ["h=0 v=1 mpd", "own.model", "product of 2", "Berkeley"]
+    assert rows[2][3] == rows[3][3]
     assert rows[-1][0] == "Berkeley"
     assert rows[-1][2] == "x 1.00"
     assert 0 < float(rows[-1][3]) < 100

@@ -10,7 +10,8 @@ a second of processor time, every sentence in its fastest run; only the gain by 
 clock, and means little on a busy machine.
 
 NLTK's ViterbiParser parses a few short sentences with the same grammar. If BERKELEY_JAR names the Berkeley
-parser and BERKELEY_GRAMMAR a grammar trained with it on the same trees, it parses the last treebank too.
+parser and BERKELEY_GRAMMAR a grammar trained with it on the same trees, it parses the last treebank too, in turn with
+ours and with the --models.
 
 Options:
   --treebanks=NAMES  Of sampler, generated and wsj-sample, separated by commas; all there are unless given.
@@ -19,6 +20,8 @@ Options:
   --repeat=N         Runs of everything that is timed. [default: 3]
   --errors=N         Sentences that are also parsed without pruning. [default: 60]
   --nltk=N           Sentences for NLTK, of 5 to 10 words; 0 for none. [default: 4]
+  --models=FILES     Models, separated by commas, that parse beside the Berkeley parser: the first alone, and all of
+                     them together.
   --longest=N        Growth is fitted over lengths from 10 to this; 0 for none. [default: 100]
   -h --help          This text.
   --version          The version.
@@ -125,7 +128,8 @@ def main(argv: list[str]) -> int:
     if longest:
         write(growth_report(largest, range(10, longest + 1, 10), n_runs))
     if berkeley:
-        write(berkeley_report(largest, berkeley, n_runs))
+        models = arguments["--models"].split(",") if arguments["--models"] else []
+        write(berkeley_report(largest, berkeley, n_runs, models))
     return 0
 
 
@@ -281,11 +285,16 @@ def length_table(timings: dict[str, np.ndarray], lengths: Sequence[int]) -> str:
 
 def peak_megabytes(model: Model, objective: str, sentences: Sequence[Words]) -> str:
     """The most memory that ``tsgkit parse`` takes for these sentences, in a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        return command_megabytes(ours(model, objective, sentences, Path(folder)))
+
+
+def command_megabytes(arguments: list[str]) -> str:
+    """The most memory that ``tsgkit parse`` takes with these arguments."""
     if not os.path.exists("/proc/self/status"):
         return "-"
-    with tempfile.TemporaryDirectory() as folder:
-        program = [sys.executable, "-c", PARSE_AND_SAY, *ours(model, objective, sentences, Path(folder))]
-        said = subprocess.run(program, stdout=subprocess.PIPE, check=True, text=True).stdout
+    program = [sys.executable, "-c", PARSE_AND_SAY, *arguments]
+    said = subprocess.run(program, stdout=subprocess.PIPE, check=True, text=True).stdout
     return f"{int(said) / 1024:.0f}"
 
 
@@ -322,21 +331,31 @@ def berkeley_command() -> list[str]:
     return ["java", "-XX:+UseSerialGC", "-Xmx2g", "-jar", jar, "-gr", grammar]
 
 
-def berkeley_report(treebank: Treebank, start_theirs: list[str], n_runs: int) -> Iterator[str]:
+def berkeley_report(
+    treebank: Treebank, start_theirs: list[str], n_runs: int, models: Sequence[str] = ()
+) -> Iterator[str]:
     """Both parsers as commands on the same file, in turn; loading the grammar counts."""
     sentences = treebank.sentences
     yield f"=== beside the Berkeley parser: {treebank.name}, {len(sentences)} sentences, whole commands ==="
     with tempfile.TemporaryDirectory() as name:
         programs, outputs = {}, {}
+        write_sentences(Path(name, "sentences"), sentences)
         for horizontal, vertical, objective in SETTINGS:
             setting = f"h={horizontal} v={vertical} {objective}"
             folder = Path(name, setting)
             folder.mkdir()
             arguments = ours(treebank.model(horizontal, vertical), objective, sentences, folder)
-            programs[setting] = [sys.executable, "-m", "tsgkit", "parse", *arguments]
+            programs[setting] = arguments
             outputs[setting] = folder / "trees"
+        for setting, own in products_of(models).items():
+            outputs[setting] = Path(name, setting)
+            files = [f"--input={Path(name, 'sentences')}", f"--output={outputs[setting]}"]
+            programs[setting] = ["--quiet", *files, *own]
+        memory = {setting: command_megabytes(arguments) for setting, arguments in programs.items()}
+        programs = {
+            setting: [sys.executable, "-m", "tsgkit", "parse", *arguments] for setting, arguments in programs.items()
+        }
         outputs["Berkeley"] = Path(name, "trees")
-        write_sentences(Path(name, "sentences"), sentences)
         files = ["-inputFile", str(Path(name, "sentences")), "-outputFile", str(outputs["Berkeley"])]
         programs["Berkeley"] = [*start_theirs, *files]
         seconds = dict.fromkeys(programs, float("inf"))
@@ -349,10 +368,17 @@ def berkeley_report(treebank: Treebank, start_theirs: list[str], n_runs: int) ->
                 f"{len(sentences) / seconds[setting]:.1f}",
                 f"x {seconds['Berkeley'] / seconds[setting]:.2f}",
                 f"{evaluate(treebank.gold, read_output(output)).f1:.2f}",
+                memory.get(setting, "-"),
             )
             for setting, output in outputs.items()
         ]
-    yield columns(("parser", "sent/CPU s", "rate", "F1"), rows).rstrip()
+    yield columns(("parser", "sent/CPU s", "rate", "F1", "peak MB"), rows).rstrip()
+
+
+def products_of(models: Sequence[str]) -> dict[str, list[str]]:
+    """The first of several models alone, and all of them together, by the names that they have in tables."""
+    products = {os.path.basename(models[0]): [models[0]]} if models else {}
+    return products | ({f"product of {len(models)}": list(models)} if len(models) > 1 else {})
 
 
 def read_output(path: Path) -> list[str]:
