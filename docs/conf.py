@@ -16,7 +16,7 @@ author = "The tsgkit developers"
 project_copyright = author
 release = version = __version__
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.mathjax", "numpydoc"]
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.mathjax", "numpydoc", "myst_parser"]
 # The pages on binarisation and unknown words are parts of the page on preprocessing.
 exclude_patterns = ["_build", "preprocessing-*.rst"]
 # Docstrings mark names with single backticks.
