@@ -69,7 +69,7 @@ class Scale:
 
 SCALES = {
     "smoke": Scale(1, 4, 4, 5, 2, 1, 2),
-    "small": Scale(4, 200, 300, 1000, 30, 3, 16),
+    "small": Scale(4, 200, 300, 1000, 30, 3, 8),
     "full": Scale(6, 200, 300, 5000, 30, 3, 16),
 }
 
