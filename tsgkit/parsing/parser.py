@@ -33,6 +33,7 @@ from tsgkit.treebank.clean import chain_parts
 T = TypeVar("T")
 Bracket = tuple[str, int, int]
 FALLBACKS = ("empty", "coarse", "glued", "flat")
+SMALLEST_ALTERNATIVE = 0.01
 # Sentences given to each thread before results are waited for.
 WINDOW = 8
 
@@ -61,6 +62,8 @@ class Parse:
     confidence : dict
         The posterior probability of every bracket of the trees, by ``(label, start, end)``; empty unless
         asked for, and for a fallback.
+    alternatives : dict
+        The same of all brackets that have at least one percent, in the trees or not.
     """
 
     words: list[str]
@@ -70,6 +73,19 @@ class Parse:
     total: float | Callable[[], float] = field(repr=False, compare=False)
     fallback: str = ""
     confidence: dict[Bracket, float] = field(default_factory=dict)
+    alternatives: dict[Bracket, float] = field(default_factory=dict)
+
+    def take_posteriors(self, posteriors: dict[Bracket, float]) -> None:
+        """Keep what is of interest of the posteriors of all brackets in the chart, if there are any."""
+        if not posteriors:
+            return
+        brackets = (bracket for tree in self.trees for bracket in brackets_of(tree))
+        self.confidence = {bracket: min(1.0, posteriors.get(bracket, 0.0)) for bracket in brackets}
+        self.alternatives = {
+            bracket: min(1.0, posterior)
+            for bracket, posterior in posteriors.items()
+            if posterior >= SMALLEST_ALTERNATIVE
+        }
 
     @property
     def tree(self) -> Tree:
@@ -257,7 +273,7 @@ class Parser(ParserI):
                 return self.without_analysis(engine, words, entries)
             result = self.result(words, candidates, self.log_total(engine, entries, candidates))
             if confidence:
-                result.confidence = self.bracket_posteriors(engine, entries, result.trees)
+                result.take_posteriors(self.bracket_posteriors(engine, entries))
         except OverflowError:  # weights beyond the range of floats
             return self.flat(words, entries[0])
         return result
@@ -314,8 +330,8 @@ class Parser(ParserI):
         tags = [tree_of_rows(rows, grammar.labels, words) for rows in rows_of_tags]
         return fallback(words, self.wrapped(grammar, tags), "flat")
 
-    def bracket_posteriors(self, engine: Engine, entries: list[Entries], trees: list[Tree]) -> dict[Bracket, float]:
-        """The posterior of every bracket of `trees`, tags included."""
+    def bracket_posteriors(self, engine: Engine, entries: list[Entries]) -> dict[Bracket, float]:
+        """The posterior of every bracket in the chart, tags included."""
         if engine.chart.is_viterbi and not engine.search(entries, viterbi=False):
             return {}
         by_bracket: dict[Bracket, float] = {}
@@ -327,8 +343,7 @@ class Parser(ParserI):
                 for part in chain_parts(plain) if joins_chains else [plain]:
                     key = (part, start, end)
                     by_bracket[key] = by_bracket.get(key, 0.0) + posterior
-        brackets = (bracket for tree in trees for bracket in brackets_of(tree))
-        return {bracket: min(1.0, by_bracket.get(bracket, 0.0)) for bracket in brackets}
+        return by_bracket
 
     def parse_batch(
         self,

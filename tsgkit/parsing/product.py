@@ -129,7 +129,7 @@ class ProductParser(Parser):
             total,
         )
         if confidence:
-            result.confidence = self.mean_confidence(words, tags, result)
+            result.take_posteriors(self.mean_posteriors(words, tags))
         return result
 
     def entries_of(self, member: Parser, words: list[str], tags: Sequence[str | None] | None) -> list[Entries]:
@@ -222,9 +222,7 @@ class ProductParser(Parser):
         """The mean over models of the exact log probability of a tree (as annotated) with its words."""
         return float(np.mean([member.tree_log_probability(tree) for member in self.members]))
 
-    def mean_confidence(
-        self, words: list[str], tags: Sequence[str | None] | None, result: Parse
-    ) -> dict[Bracket, float]:
+    def mean_posteriors(self, words: list[str], tags: Sequence[str | None] | None) -> dict[Bracket, float]:
         """The mean over models of every bracket's posterior."""
         sums: dict[Bracket, float] = {}
         for member in self.members:
@@ -232,7 +230,7 @@ class ProductParser(Parser):
             engine = member.take_engine()
             try:
                 if engine.search(entries, viterbi=False):
-                    for bracket, value in member.bracket_posteriors(engine, entries, result.trees).items():
+                    for bracket, value in member.bracket_posteriors(engine, entries).items():
                         sums[bracket] = sums.get(bracket, 0.0) + value
             finally:
                 member.idle_engines.put(engine)

@@ -1,0 +1,235 @@
+"""The JSON interface: what it answers, what it refuses, and that requests do not disturb each other."""
+
+import json
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from xml.etree import ElementTree
+
+import pytest
+from nltk.tree import Tree
+from report.conftest import KINDS
+
+from tsgkit.errors import UsageError
+from tsgkit.parsing import Parser
+from tsgkit.report.service import Limits, ParseService
+from tsgkit.treebank.brackets import format_tree
+
+pytest.importorskip("flask", reason="flask is not installed")
+from tsgkit.report.web import create_app
+
+SENTENCE = "The old man wants a bag of flour."
+WORDS = ["The", "old", "man", "wants", "a", "bag", "of", "flour", "."]
+LIMITS = Limits(max_length=12, max_body=2000, timeout=30.0, threads=2)
+
+
+@pytest.fixture(scope="module")
+def services(models):
+    made = {kind: ParseService([model], [f"{kind}.model"], LIMITS) for kind, model in models.items()}
+    same = [models["tsg"], models["srtsg"]]
+    return made | {"product": ParseService(same, ["one", "two"], LIMITS)}
+
+
+@pytest.fixture
+def ask(services):
+    def call(value, kind="tsg", status=200, **options):
+        client = create_app(services[kind]).test_client()
+        data = value if isinstance(value, bytes) else json.dumps(value)
+        response = client.post("/api/parse", data=data, **{"content_type": "application/json", **options})
+        assert response.status_code == status, response.get_data(as_text=True)
+        assert response.mimetype == "application/json"
+        found = json.loads(response.get_data())
+        return found if status == 200 else found["error"]
+
+    return call
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "product"])
+def test_answers(ask, services, kind):
+    answer = ask({"text": SENTENCE, "k": 4}, kind)
+    assert answer["words"] == WORDS
+    parse = services[kind].parser.analyse(WORDS, k=4, confidence=True)
+    assert [each["brackets"] for each in answer["trees"]] == [format_tree(tree) for tree in parse.trees]
+    assert answer["fallback"] == parse.fallback
+    for tree, each in zip(parse.trees, answer["trees"], strict=True):
+        assert 0 <= each["probability"] <= 1
+        ElementTree.fromstring(each["svg"])
+        assert len(each["nodes"]) == each["svg"].count("data-node=")
+        labels = [node["label"] for node in each["nodes"] if node]
+        assert labels == [node.label() for node in tree.subtrees()]
+        assert each["latex"].count("\\begin{forest}") == 1
+        derivation = each["derivation"]
+        assert (derivation is None) == bool(each["why_not"])
+        if derivation:
+            ElementTree.fromstring(derivation["svg"])
+            assert sum(one["size"] for one in derivation["fragments"]) >= len(labels)
+            assert derivation["measure"] == ("weight" if kind == "cfg" else "count")
+            assert all(one[derivation["measure"]] >= 0 for one in derivation["fragments"])
+    assert answer["trees"][0]["derivation"]
+    if kind != "cfg":
+        assert any(one["examples"] for one in answer["trees"][0]["derivation"]["fragments"])
+    assert sum(each["probability"] for each in answer["trees"]) < 1 + 1e-6 or kind == "product"
+    posteriors = {(each["label"], each["start"], each["end"]): each["posterior"] for each in answer["alternatives"]}
+    assert all(0.01 <= value <= 1 for value in posteriors.values())
+    for node in answer["trees"][0]["nodes"]:
+        key = node and (node["label"], node["start"], node["end"])
+        if node and node["posterior"] >= 0.011:
+            assert posteriors[key] == node["posterior"]
+
+
+def test_words_are_taken_as_they_are(ask, models):
+    words = ["don't", "stop", "(", "<b>"]
+    answer = ask({"words": words})
+    assert answer["words"] == words
+    assert "<b>" not in answer["trees"][0]["svg"]
+    assert "&lt;b&gt;" in answer["trees"][0]["svg"]
+    assert Tree.fromstring(answer["trees"][0]["brackets"]).leaves() == ["don't", "stop", "-LRB-", "<b>"]
+    assert ask({"text": "don't stop"})["words"] == ["do", "n't", "stop"]
+
+
+def test_derivation_by_another_model(ask):
+    first, second = (ask({"text": SENTENCE, "model": number}, "product") for number in range(2))
+    assert [each["brackets"] for each in first["trees"]] == [each["brackets"] for each in second["trees"]]
+    assert (first["model"], second["model"]) == ("one", "two")
+    names = [each["fragment"] for each in second["trees"][0]["derivation"]["fragments"]]
+    assert any("-0" in name or "-1" in name for name in names)
+
+
+@pytest.mark.parametrize(
+    ("value", "status", "code", "message"),
+    [
+        ({"text": ""}, 400, "empty", "no words"),
+        ({"text": " \n\t "}, 400, "empty", "no words"),
+        ({"words": []}, 400, "empty", "no words"),
+        ({}, 400, "form", "either text"),
+        ({"text": "a", "words": ["a"]}, 400, "form", "not both"),
+        ({"text": 3}, 400, "form", "text must be a string"),
+        ({"words": "a b"}, 400, "form", "list of strings"),
+        ({"words": ["a", ""]}, 400, "form", "not empty"),
+        ({"words": ["a", "b c"]}, 400, "form", "word 2 has a blank"),
+        ({"text": "a", "k": 0}, 400, "form", "k must be a whole number from 1 to 20"),
+        ({"text": "a", "k": 2.5}, 400, "form", "k must be"),
+        ({"text": "a", "k": True}, 400, "form", "k must be"),
+        ({"text": "a", "model": 1}, 400, "form", "model must be a whole number from 0 to 0"),
+        ({"text": "a", "speed": 1}, 400, "form", "unknown key 'speed'"),
+        ([1], 400, "form", "JSON object"),
+        (b"{", 400, "form", "not JSON"),
+        (b'"\xff"', 400, "form", "not JSON in UTF-8"),
+        (b"[" * 1900, 400, "form", "not JSON"),
+        ({"words": ["a"] * 13}, 413, "length", "13 words; at most 12"),
+        ({"text": "a" * 3000}, 413, "size", "larger than 2000 bytes"),
+    ],
+)
+def test_requests_that_are_refused(ask, value, status, code, message):
+    error = ask(value, status=status)
+    assert error["code"] == code
+    assert message in error["message"]
+    assert ask({"words": ["the", "man"]})["words"] == ["the", "man"]
+
+
+def test_other_ways_to_ask(services, ask):
+    assert ask({"text": "a"}, status=415, content_type="text/plain")["code"] == "type"
+    client = create_app(services["tsg"]).test_client()
+    for method, path, status in (
+        ("get", "/api/parse", 405),
+        ("get", "/nothing", 404),
+        ("get", "/static/../web.py", 404),
+    ):
+        response = getattr(client, method)(path)
+        assert response.status_code == status
+        assert json.loads(response.get_data())["error"]["message"]
+    about = client.get("/api/about").get_json()
+    assert about["models"] == [{"name": "tsg.model", "kind": "tsg"}]
+    assert about["limits"] == {"words": 12, "bytes": 2000, "seconds": 30.0, "trees": 20}
+
+
+def test_headers_keep_others_out(services):
+    client = create_app(services["tsg"]).test_client()
+    for path in ("/", "/tree.css", "/static/app.js", "/static/style.css", "/favicon.ico", "/api/about", "/nothing"):
+        response = client.get(path)
+        assert "default-src 'none'" in response.headers["Content-Security-Policy"]
+        assert "unsafe" not in response.headers["Content-Security-Policy"]
+        assert response.headers["X-Content-Type-Options"] == "nosniff"
+        response.close()
+    for host, status in (
+        ("localhost:8000", 200),
+        ("127.0.0.1", 200),
+        ("[::1]:80", 200),
+        ("evil.example", 403),
+        ("localhost.evil.example:8000", 403),
+    ):
+        assert client.get("/api/about", headers={"Host": host}).status_code == status
+    everywhere = create_app(services["tsg"], only_local=False).test_client()
+    assert everywhere.get("/api/about", headers={"Host": "my.machine"}).status_code == 200
+
+
+def test_the_page_asks_nobody_else(services):
+    client = create_app(services["tsg"]).test_client()
+    for path in ("/", "/static/app.js", "/static/style.css", "/tree.css"):
+        response = client.get(path)
+        text = response.get_data(as_text=True).replace("http://www.w3.org/2000/svg", "")
+        assert "http:" not in text
+        assert "https:" not in text
+        response.close()
+
+
+class SlowParser(Parser):
+    """Waits until it is told to go on."""
+
+    def __init__(self, model):
+        super().__init__(model)
+        self.go = threading.Event()
+
+    def analyse(self, words, *arguments, **options):
+        if words[0] == "slow":
+            assert self.go.wait(30)
+        return super().analyse(words, *arguments, **options)
+
+
+def test_what_takes_too_long_is_given_up_and_what_follows_is_answered(models):
+    service = ParseService([models["cfg"]], ["cfg"], Limits(timeout=0.3, threads=2))
+    service.parser = slow = SlowParser(models["cfg"])
+    client = create_app(service).test_client()
+    response = client.post("/api/parse", json={"words": ["slow"]})
+    assert (response.status_code, response.get_json()["error"]["code"]) == (503, "timeout")
+    assert response.headers["Retry-After"] == "1"
+    assert client.post("/api/parse", json={"words": ["the", "man"]}).status_code == 200
+    # Both workers are at work on sentences that nobody waits for: others are told so.
+    assert client.post("/api/parse", json={"words": ["slow"]}).status_code == 503
+    response = client.post("/api/parse", json={"words": ["the", "man"]})
+    assert (response.status_code, response.get_json()["error"]["code"]) == (503, "busy")
+    slow.go.set()
+    for _ in range(100):
+        if client.post("/api/parse", json={"words": ["the", "man"]}).status_code == 200:
+            break
+        time.sleep(0.05)
+    else:
+        pytest.fail("the workers did not come back")
+
+
+def test_requests_at_the_same_time_are_answered_as_one_after_the_other(services):
+    requests = [{"words": WORDS[:length], "k": k} for length in (1, 3, 5, 7, 9) for k in (1, 3)] * 2
+    service = services["product"]
+
+    def answer(request):
+        found = service.answer(request)
+        del found["seconds"]
+        return found
+
+    expected = [answer(request) for request in requests]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(answer, requests)) == expected
+
+
+def test_limits_are_checked():
+    for values in ({"max_length": 0}, {"threads": 0}, {"timeout": 0.0}, {"timeout": float("nan")}):
+        with pytest.raises(UsageError):
+            Limits(**values)
+
+
+def test_mistakes_are_told_without_details(services, monkeypatch):
+    service = services["cfg"]
+    monkeypatch.setattr(service, "answer", lambda value: 1 / 0)
+    response = create_app(service).test_client().post("/api/parse", json={"text": "a"})
+    assert response.status_code == 500
+    assert "ZeroDivision" not in response.get_data(as_text=True)

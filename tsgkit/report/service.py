@@ -1,0 +1,292 @@
+"""What the web page asks for, without the web: a sentence in, everything about it out as plain JSON values.
+
+A service keeps nothing between requests: models are read only, and every answer depends on its request alone.
+"""
+
+import math
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass
+from typing import Any
+
+from nltk.tokenize import TreebankWordTokenizer
+from nltk.tree import Tree
+
+from tsgkit.errors import UsageError
+from tsgkit.models.model import Model
+from tsgkit.parsing import Parse, Parser
+from tsgkit.parsing.known_tree import NoDerivationError
+from tsgkit.parsing.parser import brackets_of
+from tsgkit.parsing.product import ProductParser
+from tsgkit.report.derivation import Derivation, Deriver
+from tsgkit.report.drawing import Drawing, confidences
+from tsgkit.treebank.brackets import format_tree
+
+MAX_TREES = 20
+N_EXAMPLES = 3
+BLANKS = frozenset(" \t\r\n\f\v")
+
+
+class RequestError(Exception):
+    """A request that cannot be answered.
+
+    Parameters
+    ----------
+    status : int
+        The status of HTTP: 4xx if the request is wrong, 503 if the service cannot do it now.
+    code : str
+        One word for programs.
+    message : str
+        What is wrong and what would be right, for people.
+    """
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status, self.code, self.message = status, code, message
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a request may ask for.
+
+    Parameters
+    ----------
+    max_length : int
+        Words of a sentence.
+    max_body : int
+        Bytes of a request.
+    timeout : float
+        Seconds until an answer.
+    threads : int
+        Sentences at a time.
+    """
+
+    max_length: int = 100
+    max_body: int = 64 * 1024
+    timeout: float = 20.0
+    threads: int = 4
+
+    def __post_init__(self) -> None:
+        for name in ("max_length", "max_body", "threads"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"{name} {getattr(self, name)}: must be at least 1")
+        if not self.timeout > 0:
+            raise UsageError(f"timeout {self.timeout}: must be more than 0")
+
+
+@dataclass(frozen=True)
+class Request:
+    """A checked request."""
+
+    words: list[str]
+    n_trees: int
+    model: int
+
+
+class ParseService:
+    """Parses and explains sentences with one model, or with the product of several.
+
+    Parameters
+    ----------
+    models : sequence of Model
+    names : sequence of str
+        What the models are called.
+    limits : Limits
+    max_bytes : int
+        Memory of one sentence's chart.
+    """
+
+    def __init__(
+        self, models: Sequence[Model], names: Sequence[str], limits: Limits, *, max_bytes: int = 1 << 29
+    ) -> None:
+        self.names, self.limits = list(names), limits
+        self.parser = Parser(models[0], max_bytes=max_bytes)
+        if len(models) > 1:
+            self.parser = ProductParser(models, max_bytes=max_bytes)
+        self.derivers = [Deriver(model) for model in models]
+        self.kinds = [model.kind for model in models]
+        self.tokenizer = TreebankWordTokenizer()
+        self.pool = ThreadPoolExecutor(limits.threads, thread_name_prefix="parse")
+        self.free_workers = threading.BoundedSemaphore(limits.threads)
+
+    def about(self) -> dict[str, Any]:
+        """What can be asked of this service."""
+        models = [{"name": name, "kind": kind} for name, kind in zip(self.names, self.kinds, strict=True)]
+        limits = {"words": self.limits.max_length, "bytes": self.limits.max_body, "seconds": self.limits.timeout}
+        return {"models": models, "limits": {**limits, "trees": MAX_TREES}}
+
+    # ---- requests ----------------------------------------------------------------------------------------
+
+    def answer(self, value: object) -> dict[str, Any]:
+        """The answer to the JSON value of a request, in time or not at all.
+
+        Raises
+        ------
+        RequestError
+        """
+        request = self.checked(value)
+        deadline = time.monotonic() + self.limits.timeout
+        busy = RequestError(503, "busy", "all workers are busy; try again in a moment")
+        if not self.free_workers.acquire(timeout=self.limits.timeout):
+            raise busy
+        # A worker is free again when its sentence is done, not when its asker has given up.
+        job = self.pool.submit(self.work, request, deadline)
+        try:
+            return job.result(timeout=max(deadline - time.monotonic(), 0.0))
+        except (FutureTimeoutError, DeadlineError):
+            seconds = f"{self.limits.timeout:g} s"
+            raise RequestError(503, "timeout", f"not done within {seconds}; try a shorter sentence") from None
+
+    def work(self, request: Request, deadline: float) -> dict[str, Any]:
+        try:
+            return self.explain(request, deadline)
+        finally:
+            self.free_workers.release()
+
+    def checked(self, value: object) -> Request:
+        """A request of the right form, or an error that says what is wrong with it."""
+        if not isinstance(value, dict):
+            raise RequestError(400, "form", "the request must be a JSON object")
+        unknown = sorted(set(value) - {"text", "words", "k", "model"})
+        if unknown:
+            raise RequestError(400, "form", f"unknown key {unknown[0]!r}; there are text, words, k and model")
+        words = self.words_of(value)
+        if not words:
+            raise RequestError(400, "empty", "there are no words to parse")
+        if len(words) > self.limits.max_length:
+            most = self.limits.max_length
+            raise RequestError(413, "length", f"{len(words)} words; at most {most} are parsed")
+        k = self.whole_number(value, "k", 1, 1, MAX_TREES)
+        model = self.whole_number(value, "model", 0, 0, len(self.derivers) - 1)
+        return Request(words, k, model)
+
+    def words_of(self, value: dict[str, Any]) -> list[str]:
+        """The words of a request: given, or cut from its text as the Penn Treebank does."""
+        if ("text" in value) == ("words" in value):
+            raise RequestError(400, "form", "give either text (a sentence) or words (a list), not both")
+        if "text" in value:
+            if not isinstance(value["text"], str):
+                raise RequestError(400, "form", "text must be a string")
+            return [word for word in self.tokenizer.tokenize(value["text"], convert_parentheses=True) if word.strip()]
+        words = value["words"]
+        if not isinstance(words, list) or not all(isinstance(word, str) and word for word in words):
+            raise RequestError(400, "form", "words must be a list of strings that are not empty")
+        for number, word in enumerate(words, start=1):
+            if BLANKS & set(word):
+                raise RequestError(400, "form", f"word {number} has a blank in it; give one word each")
+        return words
+
+    @staticmethod
+    def whole_number(value: dict[str, Any], name: str, usual: int, least: int, most: int) -> int:
+        number = value.get(name, usual)
+        if not isinstance(number, int) or isinstance(number, bool) or not least <= number <= most:
+            raise RequestError(400, "form", f"{name} must be a whole number from {least} to {most}")
+        return number
+
+    # ---- answers -----------------------------------------------------------------------------------------
+
+    def explain(self, request: Request, deadline: float) -> dict[str, Any]:
+        """Parse, and say why."""
+        started = time.monotonic()
+        require_time(deadline)
+        parse = self.parser.analyse(request.words, k=request.n_trees, confidence=True)
+        trees = []
+        for rank in range(len(parse.trees)):
+            require_time(deadline)
+            trees.append(self.tree_value(parse, rank, self.derivers[request.model]))
+        return {
+            "words": parse.words,
+            "fallback": parse.fallback,
+            "log_probability": finite(parse.log_total),
+            "trees": trees,
+            "alternatives": [
+                {"label": label, "start": start, "end": end, "posterior": round(posterior, 4)}
+                for (label, start, end), posterior in sorted(parse.alternatives.items(), key=lambda pair: -pair[1])
+            ],
+            "model": self.names[request.model],
+            "seconds": round(time.monotonic() - started, 4),
+        }
+
+    def tree_value(self, parse: Parse, rank: int, deriver: Deriver) -> dict[str, Any]:
+        """One of the best trees."""
+        tree = parse.trees[rank]
+        drawing = Drawing.of_tree(tree, values=confidences(tree, parse.confidence))
+        log_probability = parse.log_probabilities[rank]
+        share = math.exp(min(log_probability - parse.log_total, 0.0)) if not parse.fallback else None
+        value = {
+            "brackets": format_tree(tree),
+            "svg": drawing.svg(standalone=False, clickable=True),
+            "latex": drawing.latex(),
+            "nodes": node_values(drawing, tree, parse),
+            "probability": share,
+            "log_probability": finite(log_probability),
+            "score": finite(parse.scores[rank]),
+        }
+        try:
+            derivation = deriver.derive(tree)
+        except NoDerivationError as error:
+            return value | {"derivation": None, "why_not": str(error)}
+        assert derivation is not None
+        return value | {"derivation": derivation_value(derivation, deriver), "why_not": ""}
+
+
+def node_values(drawing: Drawing, tree: Tree, parse: Parse) -> list[dict[str, Any] | None]:
+    """For every drawn node what it stands for; nothing for words."""
+    brackets = iter(brackets_of(tree))
+    values: list[dict[str, Any] | None] = []
+    for node in drawing.nodes:
+        if node.is_word:
+            values.append(None)
+            continue
+        label, start, end = next(brackets)
+        posterior = parse.confidence.get((label, start, end))
+        rounded = None if posterior is None else round(posterior, 4)
+        values.append({"label": label, "start": start, "end": end, "posterior": rounded})
+    return values
+
+
+def derivation_value(derivation: Derivation, deriver: Deriver) -> dict[str, Any]:
+    """A derivation, its picture, and where its fragments come from."""
+    drawing = Drawing.of_derivation(derivation)
+    hues = {node.step: node.hue for node in drawing.nodes}
+    fragments = []
+    for number, (step, count) in enumerate(zip(derivation.steps, derivation.counts, strict=True)):
+        examples = deriver.examples(step, N_EXAMPLES)
+        fragments.append(
+            {
+                "fragment": step.brackets,
+                derivation.measure: count,
+                "size": len(step.nodes),
+                "start": step.start,
+                "end": step.end,
+                "depth": step.depth,
+                "inserted": step.is_auxiliary,
+                "hue": hues[number],
+                "examples": [{"words": each.words, "start": each.start, "end": each.end} for each in examples],
+            }
+        )
+    return {
+        "svg": drawing.svg(standalone=False, clickable=True),
+        "latex": drawing.latex(),
+        "steps": [node.step for node in drawing.nodes],
+        "log_probability": finite(derivation.log_weight),
+        "measure": derivation.measure,
+        "fragments": fragments,
+    }
+
+
+def finite(value: float) -> float | None:
+    """A number as JSON has it: nothing for what is not finite."""
+    return value if math.isfinite(value) else None
+
+
+class DeadlineError(Exception):
+    """The time for a request is over."""
+
+
+def require_time(deadline: float) -> None:
+    if time.monotonic() > deadline:
+        raise DeadlineError

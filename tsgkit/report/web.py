@@ -1,0 +1,118 @@
+"""The web page and its JSON interface, as a Flask application; `tsgkit serve` runs it under waitress.
+
+Everything that the page needs comes from here, and browsers are told so (Content-Security-Policy).
+"""
+
+import json
+from typing import Any
+
+from flask import Flask, Response, request
+from werkzeug.exceptions import HTTPException
+
+from tsgkit import __version__
+from tsgkit.report.service import ParseService, RequestError
+from tsgkit.report.svg import tree_style
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self';"
+    " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+LOCAL_NAMES = frozenset(["localhost", "127.0.0.1", "[::1]"])
+CODES = {400: "form", 404: "path", 405: "method", 413: "size", 415: "type"}
+
+
+def create_app(service: ParseService, *, only_local: bool = True) -> Flask:
+    """The application.
+
+    Parameters
+    ----------
+    service : ParseService
+    only_local : bool
+        Answer only requests that name this machine as their host, so that no page of others, by a name of its own for
+        this address, can ask.
+    """
+    app = Flask(__name__, static_folder="static", static_url_path="/static")
+    # A little more than is allowed: requests just above the limit are refused with JSON, and by us.
+    app.config["MAX_CONTENT_LENGTH"] = service.limits.max_body
+
+    @app.before_request
+    def refuse_strangers() -> Response | None:
+        name = request.host.rsplit(":", 1)[0] if not request.host.endswith("]") else request.host
+        if only_local and name not in LOCAL_NAMES:
+            message = f"{request.host}: this server answers to localhost only"
+            return problem(403, "host", message)
+        return None
+
+    @app.after_request
+    def add_headers(response: Response) -> Response:
+        response.headers["Content-Security-Policy"] = POLICY
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        response.headers["X-Frame-Options"] = "DENY"
+        response.headers["Referrer-Policy"] = "no-referrer"
+        response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
+        response.headers["Cache-Control"] = "no-store" if request.path.startswith("/api/") else "no-cache"
+        return response
+
+    @app.errorhandler(HTTPException)
+    def http_problem(error: HTTPException) -> Response:
+        status = error.code or 500
+        messages = {
+            404: f"there is nothing at {request.path}; the page is at /, the interface at /api/parse",
+            405: f"{request.path} does not take {request.method}",
+            413: f"the request is larger than {service.limits.max_body} bytes",
+        }
+        return problem(status, CODES.get(status, "http"), messages.get(status, error.description or error.name))
+
+    @app.errorhandler(RequestError)
+    def request_problem(error: RequestError) -> Response:
+        response = problem(error.status, error.code, error.message)
+        if error.status == 503:
+            response.headers["Retry-After"] = "1"
+        return response
+
+    @app.errorhandler(Exception)
+    def mistake(error: Exception) -> Response:
+        app.logger.exception("a request failed")
+        return problem(500, "mistake", "something went wrong here; the server's log says what")
+
+    @app.get("/")
+    def page() -> Response:
+        return app.send_static_file("index.html")
+
+    @app.get("/favicon.ico")
+    def icon() -> Response:
+        return app.send_static_file("icon.svg")
+
+    @app.get("/tree.css")
+    def style() -> Response:
+        return Response(tree_style(":root,.tsg"), mimetype="text/css")
+
+    @app.get("/api/about")
+    def about() -> Response:
+        return answer({"tsgkit": __version__, **service.about()})
+
+    @app.post("/api/parse")
+    def parse() -> Response:
+        return answer(service.answer(json_of_request()))
+
+    return app
+
+
+def json_of_request() -> Any:
+    """The JSON value of the request at work."""
+    if request.mimetype != "application/json":
+        # Also keeps pages of others from asking: they may send plain forms, but not this.
+        raise RequestError(415, "type", "the request must have the Content-Type application/json")
+    try:
+        return json.loads(request.get_data().decode("utf-8"))
+    except (UnicodeDecodeError, ValueError, RecursionError) as error:
+        raise RequestError(400, "form", f"the request is not JSON in UTF-8: {error}") from None
+
+
+def answer(value: dict[str, Any], status: int = 200) -> Response:
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return Response(text.encode("utf-8", "replace"), status, mimetype="application/json")
+
+
+def problem(status: int, code: str, message: str) -> Response:
+    return answer({"error": {"code": code, "message": message}}, status)
