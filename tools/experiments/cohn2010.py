@@ -31,7 +31,7 @@ from tsgkit.treebank import UnknownWords
 from .lab import Figures, Job, Lab, score_key
 from .page import Page, require_matplotlib, spread
 
-SCALES = {"smoke": (5, 1), "small": (1000, 3), "full": (5000, 3)}  # iterations and seeds
+SCALES = {"smoke": (5, 1), "small": (500, 3), "full": (5000, 3)}  # iterations and seeds
 SAMPLERS = ("blocked", "local")
 STARTS = ("minimal", "maximal")
 OBJECTIVES = ("mer", "max-rule")
