@@ -87,6 +87,15 @@ Sampling (tsg, insertion and srtsg):
   --checkpoint-every=N     iterations between checkpoints, which lie beside the model [default: 100]
   --resume                 go on from the checkpoint, if there is one
 
+Chains (tsg, insertion and srtsg):
+  --chains=N               train N models with seeds spawned from --seed, each as if alone: MODEL.chain01, ... with
+                           checkpoints of their own (`tsgkit parse MODEL.chain*` is their product); MODEL is the best
+                           of them on --dev, else the one with the highest log joint [default: 1]
+  --jobs=N                 chains at a time; 1 unless given, with --backend=dask all
+  --backend=NAME           where they run: local (each a process), joblib, or dask (a cluster) [default: local]
+  --scheduler=ADDRESS      of the Dask cluster, or its scheduler file; workers and this machine need the folder of
+                           MODEL under the same name
+
 Other:
   -q, --quiet              no progress and no remarks
   -h, --help               this text
@@ -98,21 +107,23 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tsgkit import __version__
 from tsgkit.cli import EXIT_FAILED, choice, command, integer, number, parse_arguments
+from tsgkit.distributed import Backend
 from tsgkit.errors import TreebankError, UsageError
-from tsgkit.evaluation import evaluate
-from tsgkit.inference.loop import Run, Training
-from tsgkit.inference.srtsg import SrSettings, SrTraining
-from tsgkit.inference.tsg import TsgSettings, TsgTraining
+from tsgkit.evaluation.report import columns
+from tsgkit.inference.chains import Chain, Chains, Plan
+from tsgkit.inference.convergence import Diagnosis
+from tsgkit.inference.srtsg import SrSettings
+from tsgkit.inference.tsg import TsgSettings
 from tsgkit.models.cfg import cfg_model
 from tsgkit.models.model import Model
-from tsgkit.options import binarization_of, cleaning_of, optional_number, seed_of, unknown_of
-from tsgkit.parsing import Parser
+from tsgkit.options import backend_of, binarization_of, cleaning_of, optional_number, seed_of, unknown_of
+from tsgkit.parsing.held_out import held_out_score, score_model
 from tsgkit.progress import progress
 from tsgkit.treebank import Binarization, FlatCorpus, Lexicon, UnknownWords, prepare, read_trees
 from tsgkit.treebank.prepare import preparation_of
 from tsgkit.treebank.sources import READ_FORMATS, report_skipped
-from tsgkit.treebank.trees import words
 
 # What options are unless given.
 USUAL = {
@@ -166,8 +177,8 @@ def require_both(binarization: Binarization | None, unknown: UnknownWords | Lexi
         )
 
 
-def sampled_run(arguments: dict[str, Any], corpus: FlatCorpus, kind: str) -> Run:
-    """The training run that the options ask for."""
+def plan_of(arguments: dict[str, Any], kind: str) -> Plan:
+    """How the options ask to train."""
     shared: dict[str, Any] = {
         "type_moves": integer(arguments, "--type-moves", 0),
         "average": integer(arguments, "--average", 1),
@@ -175,7 +186,7 @@ def sampled_run(arguments: dict[str, Any], corpus: FlatCorpus, kind: str) -> Run
         "anneal_from": number(arguments, "--anneal-from", 1),
         "anneal_iterations": integer(arguments, "--anneal-iterations", 0),
     }
-    training: Training
+    settings: SrSettings | TsgSettings
     if kind == "srtsg":
         settings = SrSettings(
             splits=integer(arguments, "--splits", 1),
@@ -192,44 +203,109 @@ def sampled_run(arguments: dict[str, Any], corpus: FlatCorpus, kind: str) -> Run
             **shared,
         )
         iterations = settings.iterations
-        training = SrTraining(corpus, settings, seed=seed_of(arguments))
     else:
         iterations = integer(arguments, "--iterations", 1)
-        training = TsgTraining(
-            corpus,
-            TsgSettings(
-                sampler=arguments["--sampler"],
-                process=arguments["--process"],
-                init=arguments["--init"],
-                batch=integer(arguments, "--batch", 1),
-                truncated=arguments["--truncated"],
-                insertion=kind == "insertion",
-                stacked=arguments["--stacked"],
-                insertion_probability=optional_number(arguments, "--insertion-prob"),
-                insertion_cutoff=number(arguments, "--insertion-cutoff", 0),
-                **shared,
-            ),
-            iterations=iterations,
-            seed=seed_of(arguments),
-            threads=integer(arguments, "--threads", 1),
+        settings = TsgSettings(
+            sampler=arguments["--sampler"],
+            process=arguments["--process"],
+            init=arguments["--init"],
+            batch=integer(arguments, "--batch", 1),
+            truncated=arguments["--truncated"],
+            insertion=kind == "insertion",
+            stacked=arguments["--stacked"],
+            insertion_probability=optional_number(arguments, "--insertion-prob"),
+            insertion_cutoff=number(arguments, "--insertion-cutoff", 0),
+            **shared,
         )
-    return Run(
-        training,
-        Path(arguments["--output"]),
-        iterations,
-        checkpoint_every=integer(arguments, "--checkpoint-every", 1),
-        resume=arguments["--resume"],
-        quiet=arguments["--quiet"],
-    )
+    return Plan(settings, iterations, integer(arguments, "--checkpoint-every", 1), integer(arguments, "--threads", 1))
 
 
 def report_dev(model: Model, source: str, threads: int, quiet: bool) -> None:
     """Parse a treebank and print how well that went."""
-    gold = [tree for tree in map(model.preparation.cleaning.apply, read_trees(source)) if tree is not None]
-    parses = Parser(model).parse_batch([(words(tree), None) for tree in gold], threads=threads)
-    guess = [parse.tree for parse in progress(parses, "parsing", "sentences", total=len(gold), quiet=quiet)]
-    score = evaluate(map(model.preparation.cleaning.undo, gold), guess)
+    score = held_out_score(model, list(read_trees(source)), threads=threads, quiet=quiet)
     print(f"{source}: F1 {score.f1:.2f}, strict {score.strict.f1:.2f}")
+
+
+# ---- chains --------------------------------------------------------------------------------------------------
+
+
+def train_chains(arguments: dict[str, Any], chains: Chains) -> int:
+    """Run all chains, make the best one the output, and say how they went."""
+    backend = backend_of(arguments)
+    try:
+        for chain in chains.run(backend):
+            if chain.error:
+                print(f"tsgkit: chain {chain.number} died: {chain.error}", file=sys.stderr)
+        if chains.interrupted:
+            print(f"tsgkit: interrupted; --resume goes on from there ({chains.overview()})", file=sys.stderr)
+            return EXIT_FAILED
+        scores = dev_scores(arguments, chains, backend) if arguments["--dev"] is not None else {}
+    finally:
+        backend.close()
+    if not chains.finished:
+        print("tsgkit: no chain came to its end", file=sys.stderr)
+        return EXIT_FAILED
+    by_dev = {number: score["f1"] for number, score in scores.items()}
+    by_joint = {chain.number: chain.log_joint(chains.settled_after) for chain in chains.finished}
+    figures = by_dev or by_joint
+    best = max(chains.finished, key=lambda chain: figures.get(chain.number, float("-inf")))
+    chains.choose(best)
+    print(chain_table(chains, best, by_joint, scores), end="")
+    reason = f"the highest F1 on {arguments['--dev']}" if by_dev else "the highest log joint"
+    print(f"chain {best.number} has {reason} and is {arguments['--output']}\n")
+    print(convergence_table(chains.diagnose()), end="")
+    report_chains(chains)
+    return 0 if len(chains.finished) == chains.n_chains else EXIT_FAILED
+
+
+def dev_scores(arguments: dict[str, Any], chains: Chains, backend: Backend) -> dict[int, dict[str, float]]:
+    """The scores of the finished chains on the development trees, by number."""
+    trees = list(read_trees(arguments["--dev"]))
+    shared = {"version": __version__, "trees": trees, "threads": integer(arguments, "--threads", 1)}
+    paths = [str(chain.path) for chain in chains.finished]
+    outcomes = backend.gather(score_model, shared, paths, lambda index, message: None)
+    scores: dict[int, dict[str, float]] = {}
+    for outcome in progress(outcomes, "scoring", "models", total=len(paths), quiet=arguments["--quiet"]):
+        number = chains.finished[outcome.index].number
+        if outcome.error:
+            print(f"tsgkit: chain {number} could not be scored: {outcome.error}", file=sys.stderr)
+        else:
+            scores[number] = outcome.value
+    return scores
+
+
+def chain_table(chains: Chains, best: Chain, log_joints: dict[int, float], scores: dict[int, dict[str, float]]) -> str:
+    """A row for every chain."""
+    rows = []
+    for chain in chains.chains:
+        number = chain.number
+        state = "best" if chain is best else "" if number in log_joints else "died" if chain.error else "not finished"
+        score = [f"{scores[number][name]:.2f}" if number in scores else "-" for name in ("f1", "strict")]
+        joint = f"{log_joints[number]:.1f}" if number in log_joints else "-"
+        fragments = f"{chain.history['fragments'][-1]:.0f}" if chain.history else "-"
+        row = [str(number), str(chain.seed), str(chain.done), joint, fragments]
+        rows.append([*row, *(score if scores else []), state])
+    head = ["chain", "seed", "iterations", "log joint", "fragments", *(["F1", "strict"] if scores else []), ""]
+    return columns(head, rows, n_left=0)
+
+
+def convergence_table(diagnoses: list[Diagnosis]) -> str:
+    """A row for every quantity."""
+    rows = [
+        [one.quantity, *(f"{value:.6g}" for value in (one.mean, one.deviation)), f"{one.r_hat:.3f}", f"{one.ess:.0f}"]
+        for one in diagnoses
+    ]
+    n_chains, n_draws = (diagnoses[0].n_chains, diagnoses[0].n_draws) if diagnoses else (0, 0)
+    title = f"the last {n_draws} iterations of {n_chains} chains"
+    return columns([title, "mean", "deviation", "R-hat", "ESS"], rows)
+
+
+def report_chains(chains: Chains) -> None:
+    """Say what is not as it should be."""
+    if unfinished := [str(chain.number) for chain in chains.chains if chain not in chains.finished]:
+        print(f"tsgkit: not finished: chain {', '.join(unfinished)}; --resume goes on with them", file=sys.stderr)
+    if strangers := chains.strangers():
+        print(f"tsgkit: {strangers[0]}: from another run, as are {len(strangers) - 1} more", file=sys.stderr)
 
 
 def types_of(model: Model) -> str:
@@ -240,6 +316,14 @@ def types_of(model: Model) -> str:
     return f" {n_types - n_auxiliary} initial and {n_auxiliary} auxiliary trees,"
 
 
+def require_chains(arguments: dict[str, Any], kind: str, n_chains: int) -> None:
+    """Refuse options that would do nothing."""
+    if n_chains > 1 and kind == "cfg":
+        raise UsageError(f"--chains={n_chains}: a cfg is counted, not sampled; all would be the same")
+    if n_chains == 1 and (arguments["--jobs"] or arguments["--scheduler"] or arguments["--backend"] != "local"):
+        raise UsageError("--jobs, --backend and --scheduler go with --chains=N: one chain runs here")
+
+
 @command
 def main(argv: list[str]) -> int:
     """Train, write the model, and say what came out."""
@@ -248,6 +332,8 @@ def main(argv: list[str]) -> int:
     usual = {**USUAL_ELSE, **USUAL[kind]}
     arguments |= {option: value for option, value in usual.items() if arguments[option] is None}
     started = time.perf_counter()
+    n_chains = integer(arguments, "--chains", 1)
+    require_chains(arguments, kind, n_chains)
     corpus = corpus_of(arguments)
     interrupted = False
     if kind == "cfg":
@@ -255,7 +341,11 @@ def main(argv: list[str]) -> int:
         model.info = {"trees": corpus.n_trees, "tokens": corpus.n_tokens}
         model.save(arguments["--output"])
     else:
-        run = sampled_run(arguments, corpus, kind)
+        plan, output, seed = plan_of(arguments, kind), Path(arguments["--output"]), seed_of(arguments)
+        again = {"resume": arguments["--resume"], "quiet": arguments["--quiet"]}
+        if n_chains > 1:
+            return train_chains(arguments, Chains(plan, corpus, output, seed, n_chains, **again))
+        run = plan.run(corpus, seed, output, **again)
         model, interrupted = run.run(), run.interrupted
     if not arguments["--quiet"]:
         grammar = model.grammar

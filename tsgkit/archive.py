@@ -60,17 +60,42 @@ def write_archive(
 
     The same content gives the same bytes.
     """
+    members = members_of(kind, version, header, arrays)
+    with new_file(path) as file:
+        np.savez_compressed(file, allow_pickle=False, **members)
+
+
+def archive_bytes(kind: str, version: int, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> bytes:
+    """The same as bytes, for sending it elsewhere."""
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, allow_pickle=False, **members_of(kind, version, header, arrays))
+    return buffer.getvalue()
+
+
+def members_of(
+    kind: str, version: int, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """All that is in an archive, by name; the header is an array of bytes."""
     text = json.dumps({"kind": kind, "version": version, **header}, ensure_ascii=False)
     members = {HEADER: np.frombuffer(text.encode("utf-8"), dtype=np.uint8), **arrays}
     for name, array in members.items():
         if array.dtype not in ALLOWED_TYPES or not MEMBER_NAME.fullmatch(f"{name}.npy"):
             raise ValueError(f"{name}: {array.dtype} arrays of that name are not for archives")
-    with new_file(path) as file:
-        np.savez_compressed(file, allow_pickle=False, **members)
+    return members
 
 
-def read_archive(path: str | os.PathLike[str], kind: str, version: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def read_archive(
+    path: str | os.PathLike[str], kind: str, version: int, content: bytes | None = None
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Read the header and the arrays of an archive of this kind and version.
+
+    Parameters
+    ----------
+    path : path
+    kind, version
+        What it must be.
+    content : bytes, optional
+        The bytes of the file, where they are at hand; `path` is then only their name in messages.
 
     Raises
     ------
@@ -78,11 +103,11 @@ def read_archive(path: str | os.PathLike[str], kind: str, version: int) -> tuple
         When the file is anything else, or damaged.
     """
     # From memory: what was checked is what is read, and every error below speaks of the content.
-    content = io.BytesIO(Path(path).read_bytes())
+    file = io.BytesIO(Path(path).read_bytes() if content is None else content)
     try:
-        with zipfile.ZipFile(content) as members:
+        with zipfile.ZipFile(file) as members:
             check_members(members, path)
-        with np.load(content, allow_pickle=False) as contents:
+        with np.load(file, allow_pickle=False) as contents:
             arrays = {name: contents[name] for name in contents.files}
         header = json.loads(arrays.pop(HEADER).tobytes().decode("utf-8"))
     except NOT_AN_ARCHIVE as error:

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from docopt import DocoptExit, docopt
 
 from tsgkit import __version__
-from tsgkit.errors import TsgkitError, UsageError
+from tsgkit.errors import JobError, TsgkitError, UsageError
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -41,7 +41,7 @@ def command(main: Callable[[list[str]], int | None]) -> Main:
         except DocoptExit as error:
             return fail(f"{error}\nTry --help for what the options mean.", EXIT_USAGE)
         except TsgkitError as error:
-            return fail(f"tsgkit: {error}", EXIT_USAGE)
+            return fail(f"tsgkit: {error}", EXIT_FAILED if isinstance(error, JobError) else EXIT_USAGE)
         except BrokenPipeError:
             # The reader of our output went away (`| head`); Python must not complain about it at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,8 +1,12 @@
-"""Errors a user can cause and mend. Commands print them without a traceback and exit with 2."""
+"""Errors a user can cause and mend. Commands print them without a traceback and exit with 2 (a `JobError`: with 1)."""
 
 
 class TsgkitError(Exception):
     """Something is wrong with what the user gave; the message says where and what to do."""
+
+
+class JobError(TsgkitError):
+    """Nothing is wrong with what the user gave, but the job could not be done."""
 
 
 class UsageError(TsgkitError):

@@ -3,6 +3,7 @@
 from typing import Any
 
 from tsgkit.cli import choice, integer, number
+from tsgkit.distributed import BACKENDS, Backend, make_backend
 from tsgkit.errors import UsageError
 from tsgkit.treebank import Binarization, Cleaning, UnknownWords
 from tsgkit.treebank.binarize import METHODS
@@ -45,6 +46,12 @@ def optional_integer(arguments: dict[str, Any], option: str, minimum: int) -> in
 def optional_number(arguments: dict[str, Any], option: str) -> float | None:
     """The same for any number from 0 on."""
     return None if arguments[option] is None else number(arguments, option, 0)
+
+
+def backend_of(arguments: dict[str, Any]) -> Backend:
+    """Where the jobs run."""
+    name = choice(arguments, "--backend", BACKENDS)
+    return make_backend(name, optional_integer(arguments, "--jobs", 1), arguments["--scheduler"])
 
 
 def seed_of(arguments: dict[str, Any]) -> int:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,7 +70,27 @@ class Checkpoint:
 
 def checkpoint_path(output: str | os.PathLike[str]) -> Path:
     """Where the checkpoint of a model lies: beside it."""
-    return Path(f"{os.fspath(output)}.checkpoint")
+    return beside(output, "checkpoint")
+
+
+def records_path(output: str | os.PathLike[str]) -> Path:
+    """Where the table of all iterations lies."""
+    return beside(output, "tsv")
+
+
+def beside(output: str | os.PathLike[str], ending: str) -> Path:
+    """The name of a file that belongs to a model.
+
+    The number of a chain stays at the end, so that MODEL.chain* names models and nothing else.
+
+    Examples
+    --------
+    >>> beside("wsj.model", "tsv").name, beside("wsj.model.chain02", "tsv").name
+    ('wsj.model.tsv', 'wsj.model.tsv.chain02')
+    """
+    path = Path(output)
+    stem, chain = re.fullmatch(r"(.*?)(\.chain\d+)?", path.name, re.DOTALL).groups(default="")  # type: ignore[union-attr]
+    return path.with_name(f"{stem}.{ending}{chain}")
 
 
 def require_room(path: Path) -> None:

@@ -4,23 +4,24 @@ A run that is killed at any moment and resumed ends with the same model, bit for
 stopped: random numbers depend on the seed and the iteration alone, and a checkpoint holds all else.
 """
 
-import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import Any, Protocol
 
 import numpy as np
 
-from tsgkit.inference.checkpoint import Checkpoint, checkpoint_path, require_room
+from tsgkit.inference.checkpoint import Checkpoint, checkpoint_path, records_path, require_room
+from tsgkit.interruption import interruptible
 from tsgkit.models.model import Model
 from tsgkit.progress import progress
 
 SECONDS = "seconds"
 Record = dict[str, float]
+# Is told of every iteration that is done; says whether to stop there.
+Watch = Callable[[int, Record], bool]
 
 
 class Training(Protocol):
@@ -72,6 +73,9 @@ class Run:
         Go on from the checkpoint if there is one.
     quiet : bool
         No progress bar.
+    watch : callable, optional
+        Is told of every iteration, and says whether to stop; unless given, a progress bar shows the run and Ctrl-C
+        stops it.
     """
 
     training: Training
@@ -80,6 +84,7 @@ class Run:
     checkpoint_every: int = 100
     resume: bool = False
     quiet: bool = False
+    watch: Watch | None = None
     done: int = 0
     history: dict[str, list[float]] = field(default_factory=dict)
     interrupted: bool = False
@@ -87,15 +92,11 @@ class Run:
     def run(self) -> Model:
         """Train to the end, or until interrupted; either way the model is written and returned."""
         self.begin()
-        with (
-            self.interruptible(),
-            progress(range(self.done, self.iterations), "training", "iterations", quiet=self.quiet) as bar,
-        ):
-            for iteration in bar:
-                if self.interrupted:
-                    break
-                record = self.step(iteration + 1)
-                bar.set_postfix(self.training.describe(record), refresh=False)
+        with self.watched() as watch:
+            while self.done < self.iterations and not self.interrupted:
+                record = self.step(self.done + 1)
+                if watch(self.done, record):
+                    self.interrupted = True
         self.checkpoint()
         return self.finish()
 
@@ -146,23 +147,24 @@ class Run:
             "\t".join([str(number), *(f"{value:.10g}" for value in values)])
             for number, values in enumerate(zip(*self.history.values(), strict=True), start=1)
         ]
-        Path(f"{self.output}.tsv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        records_path(self.output).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
     @contextmanager
-    def interruptible(self) -> Iterator[None]:
-        """Let the first Ctrl-C end the run after the iteration at work; the second one ends it at once."""
-
-        def stop(number: int, frame: FrameType | None) -> None:
-            if self.interrupted:
-                raise KeyboardInterrupt
-            self.interrupted = True
-
-        try:
-            before = signal.signal(signal.SIGINT, stop)
-        except ValueError:  # not in the main thread: whoever runs us handles interruption
-            yield
+    def watched(self) -> Iterator[Watch]:
+        """Who is told of the iterations: the caller's choice, or the progress bar and Ctrl-C."""
+        if self.watch is not None:
+            yield self.watch
             return
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, before)
+        todo = range(self.done, self.iterations)
+        with interruptible(self.interrupt), progress(todo, "training", "iterations", quiet=self.quiet) as bar:
+
+            def show(done: int, record: Record) -> bool:
+                bar.set_postfix(self.training.describe(record), refresh=False)
+                bar.update()
+                return self.interrupted
+
+            yield show
+
+    def interrupt(self) -> None:
+        """Stop after the iteration at work."""
+        self.interrupted = True

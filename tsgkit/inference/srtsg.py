@@ -126,11 +126,27 @@ class SrSettings:
         """Sweeps before sites are sampled."""
         return self.splits * self.split_iterations
 
+    @property
+    def last_phase(self) -> int:
+        """Sweeps of the last phase: of sites and subcategories, of sites, or after the last split."""
+        return self.joint_iterations or self.site_iterations or self.split_iterations
+
+    @property
+    def merge_step(self) -> int:
+        """After which iteration of a split subcategories are merged."""
+        return max(1, round(MERGE_AT * self.split_iterations))
+
+    def settled_after(self, iterations: int) -> int:
+        """The iteration after which all of `iterations` sample the same distribution."""
+        if self.joint_iterations or self.site_iterations:
+            return iterations - self.last_phase
+        changing = self.merge_step if self.merge else 0
+        return iterations - self.last_phase + min(self.last_phase, max(changing, self.anneal_iterations))
+
     def is_averaged(self, iteration: int) -> bool:
         """Whether the grammar's mean takes the sample of an iteration: one of the last, of the last phase."""
-        n_last = self.joint_iterations or self.site_iterations or self.split_iterations
         n_left = self.iterations - iteration
-        return n_left < min(n_last, self.average * self.average_every) and n_left % self.average_every == 0
+        return n_left < min(self.last_phase, self.average * self.average_every) and n_left % self.average_every == 0
 
     def temperature(self, step: int) -> float:
         """The temperature in an iteration of a split, counted from 1."""
@@ -218,9 +234,9 @@ class SrTraining:
             iteration, settings.type_moves, temperature, onto_used=settings.type_mode == "map"
         )
         log_joint = self.sampler.resample_parameters(iteration)
-        if settings.merge and step == self.merge_step:
+        if settings.merge and step == settings.merge_step:
             self.merge(iteration)
-        if step >= self.merge_step and settings.is_averaged(iteration):
+        if step >= settings.merge_step and settings.is_averaged(iteration):
             self.means.add(self.sampler, self.words)
         n_rules = float((self.sampler.cells("rule")[0] > 0).sum())
         return {
@@ -279,11 +295,6 @@ class SrTraining:
             "sites": float(sampler.sites().mean()),
             "fragments": float(len(sampler.dishes())),
         }
-
-    @property
-    def merge_step(self) -> int:
-        """After which iteration of a split subcategories are merged."""
-        return max(1, round(MERGE_AT * self.settings.split_iterations))
 
     def merge(self, iteration: int) -> None:
         """Undo the splits with the smallest loss."""

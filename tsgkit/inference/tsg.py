@@ -95,6 +95,10 @@ class TsgSettings:
         """The kind of model."""
         return "insertion" if self.insertion else "tsg"
 
+    def settled_after(self, iterations: int) -> int:
+        """The iteration after which all of `iterations` sample the same distribution."""
+        return min(self.anneal_iterations, iterations)
+
     def temperature(self, iteration: int) -> float:
         """The temperature in an iteration, counted from 1."""
         if iteration > self.anneal_iterations:

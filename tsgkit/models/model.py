@@ -97,9 +97,9 @@ class Model:
         write_archive(path, KIND, VERSION, header, arrays)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "Model":
-        """Read a model that `save` wrote; every number in it is checked."""
-        header, arrays = read_archive(path, KIND, VERSION)
+    def load(cls, path: str | os.PathLike[str], content: bytes | None = None) -> "Model":
+        """Read a model that `save` wrote (or its `content`); every number in it is checked."""
+        header, arrays = read_archive(path, KIND, VERSION, content)
         require(isinstance(header.get("model"), str), path, "the kind of model is missing")
         require(isinstance(header.get("info"), dict), path, "the settings are missing")
         headers: list[dict[str, Any]] = header.get("levels")  # type: ignore[assignment]

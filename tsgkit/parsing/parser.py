@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from nltk.parse.api import ParserI
@@ -27,10 +27,10 @@ from tsgkit.parsing.engine import Candidate, Chain, Engine, EngineSettings
 from tsgkit.parsing.fallback import flat_rows, glued_rows
 from tsgkit.parsing.lexical import TAG_MODES, Entries, LexicalTable
 from tsgkit.parsing.rows import project, rows_of_tree, tree_of_rows
+from tsgkit.streams import until_failure
 from tsgkit.treebank.binarize import undo_label
 from tsgkit.treebank.clean import chain_parts
 
-T = TypeVar("T")
 Bracket = tuple[str, int, int]
 FALLBACKS = ("empty", "coarse", "glued", "flat")
 SMALLEST_ALTERNATIVE = 0.01
@@ -440,14 +440,6 @@ def correct(
 def probabilistic(tree: Tree, log_probability: float) -> ProbabilisticTree:
     """The same tree with a probability at its root, as NLTK's probabilistic parsers return it."""
     return ProbabilisticTree(tree.label(), list(tree), logprob=log_probability / math.log(2))
-
-
-def until_failure(items: Iterable[T], failures: list[Exception]) -> Iterator[T]:
-    """The items up to the one that cannot be had; why not is put into `failures`."""
-    try:
-        yield from items
-    except Exception as error:
-        failures.append(error)
 
 
 def logs_of(candidates: Sequence[Candidate]) -> list[float]:

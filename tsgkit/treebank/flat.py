@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from nltk.tree import Tree
 
-from tsgkit.archive import read_archive, require, take_array, write_archive
+from tsgkit.archive import archive_bytes, read_archive, require, take_array, write_archive
 from tsgkit.treebank.trees import is_preterminal
 
 KIND = "corpus"
@@ -141,10 +141,14 @@ class FlatCorpus:
         """Write the corpus to a ``.npz`` file, whole or not at all."""
         write_archive(path, KIND, VERSION, *self.to_parts())
 
+    def to_bytes(self) -> bytes:
+        """What `save` writes."""
+        return archive_bytes(KIND, VERSION, *self.to_parts())
+
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "FlatCorpus":
-        """Read a corpus that `save` wrote, and check that it is one."""
-        return cls.from_parts(*read_archive(path, KIND, VERSION), path)
+    def load(cls, path: str | os.PathLike[str], content: bytes | None = None) -> "FlatCorpus":
+        """Read a corpus that `save` wrote (or its `content`), and check that it is one."""
+        return cls.from_parts(*read_archive(path, KIND, VERSION, content), path)
 
     def to_parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """The header and the arrays of an archive."""

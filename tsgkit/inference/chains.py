@@ -1,0 +1,260 @@
+"""Several chains of the same training: their seeds, their files, and where they run.
+
+Every chain is an ordinary run with a seed of its own, a checkpoint of its own and a model of its own: the same as if
+it were trained alone with that seed. One that dies leaves the others alone.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tsgkit import __version__
+from tsgkit.distributed import Backend, Link, Shared, require_same_version
+from tsgkit.files import new_file
+from tsgkit.inference.checkpoint import beside, checkpoint_path
+from tsgkit.inference.convergence import QUANTITIES, Diagnosis, diagnose, kept_draws
+from tsgkit.inference.loop import Record, Run, Training, Watch
+from tsgkit.inference.srtsg import SrSettings, SrTraining
+from tsgkit.inference.tsg import TsgSettings, TsgTraining
+from tsgkit.interruption import interruptible
+from tsgkit.progress import progress
+from tsgkit.treebank import FlatCorpus
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that a chain is trained with but its seed.
+
+    Parameters
+    ----------
+    settings : TsgSettings or SrSettings
+    iterations : int
+    checkpoint_every : int
+        Iterations between checkpoints.
+    threads : int
+        Of every chain; the result does not depend on it.
+    """
+
+    settings: TsgSettings | SrSettings
+    iterations: int
+    checkpoint_every: int = 100
+    threads: int = 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """The plan as plain values."""
+        kind = "srtsg" if isinstance(self.settings, SrSettings) else "tsg"
+        return {**asdict(self), "kind": kind}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Plan":
+        """The inverse of `to_dict`."""
+        own = dict(values)
+        make = SrSettings if own.pop("kind") == "srtsg" else TsgSettings
+        return cls(**{**own, "settings": make(**own["settings"])})
+
+    def training(self, corpus: FlatCorpus, seed: int) -> Training:
+        """The training of a chain."""
+        if isinstance(self.settings, SrSettings):
+            return SrTraining(corpus, self.settings, seed=seed)
+        return TsgTraining(corpus, self.settings, iterations=self.iterations, seed=seed, threads=self.threads)
+
+    def run(self, corpus: FlatCorpus, seed: int, output: Path, **options: Any) -> Run:
+        """The run of a chain; `options` are those of `tsgkit.inference.loop.Run`."""
+        training = self.training(corpus, seed)
+        return Run(training, output, self.iterations, checkpoint_every=self.checkpoint_every, **options)
+
+
+def chain_seeds(seed: int, n_chains: int) -> list[int]:
+    """The seeds of chains 1, 2, ...: numpy's `SeedSequence` spawns them, so they do not depend on how many there are.
+
+    Examples
+    --------
+    >>> chain_seeds(0, 2)
+    [4334430513956379144, 2440950710608614359]
+    >>> chain_seeds(0, 3)[:2] == chain_seeds(0, 2)
+    True
+    """
+    spawned = np.random.SeedSequence(seed).spawn(n_chains)
+    # Seeds are below 2^63 here.
+    return [int(own.generate_state(1, np.uint64)[0]) >> 1 for own in spawned]
+
+
+def chain_path(output: str | os.PathLike[str], number: int) -> Path:
+    """Where the model of chain `number`, counted from 1, lies.
+
+    Examples
+    --------
+    >>> chain_path("wsj.model", 3).name
+    'wsj.model.chain03'
+    """
+    return Path(f"{os.fspath(output)}.chain{number:02d}")
+
+
+@dataclass
+class Chain:
+    """What became of a chain.
+
+    Attributes
+    ----------
+    number : int
+        From 1.
+    seed : int
+    path : Path
+        Its model.
+    done : int
+        Iterations.
+    error : str
+        Why it died; ``''`` if it did not.
+    history : dict of list
+        What it recorded of the quantities that tell whether it has settled.
+    """
+
+    number: int
+    seed: int
+    path: Path
+    done: int = 0
+    error: str = ""
+    history: dict[str, list[float]] = field(default_factory=dict)
+
+    def log_joint(self, settled_after: int) -> float:
+        """The mean log joint of the kept draws."""
+        return float(kept_draws(self.history["log_joint"], settled_after).mean())
+
+
+@dataclass
+class Chains:
+    """Chains of one training.
+
+    Parameters
+    ----------
+    plan : Plan
+    corpus : FlatCorpus
+    output : path
+        The model that the best chain becomes; the chains' own lie beside it, see `chain_path`.
+    seed : int
+        Where the seeds of the chains come from, see `chain_seeds`.
+    n_chains : int
+    resume : bool
+        Go on from the checkpoints there are.
+    quiet : bool
+        No progress bar.
+    """
+
+    plan: Plan
+    corpus: FlatCorpus
+    output: Path
+    seed: int
+    n_chains: int
+    resume: bool = False
+    quiet: bool = False
+    interrupted: bool = False
+    chains: list[Chain] = field(init=False)
+
+    def __post_init__(self) -> None:
+        # Absolute, because it is the workers who write.
+        self.output = Path(os.path.abspath(self.output))
+        seeds = chain_seeds(self.seed, self.n_chains)
+        self.chains = [Chain(number, seed, chain_path(self.output, number)) for number, seed in enumerate(seeds, 1)]
+
+    def run(self, backend: Backend) -> Iterator[Chain]:
+        """Run all chains; each is yielded when it has come to its end, finished, interrupted or dead."""
+        if not self.output.parent.is_dir():
+            raise FileNotFoundError(2, "No such folder", str(self.output.parent))
+        if not self.resume:
+            # A chain always goes on from its checkpoint: also when the worker that began it was lost.
+            for chain in self.chains:
+                checkpoint_path(chain.path).unlink(missing_ok=True)
+        shared = {"version": __version__, "plan": self.plan.to_dict(), "corpus": as_array(self.corpus.to_bytes())}
+        items = [{"seed": chain.seed, "output": str(chain.path)} for chain in self.chains]
+        with (
+            interruptible(lambda: self.interrupt(backend)),
+            progress(
+                None, "training", "iterations", total=self.n_chains * self.plan.iterations, quiet=self.quiet
+            ) as bar,
+        ):
+
+            def show(index: int, message: dict[str, Any]) -> None:
+                self.chains[index].done = message["done"]
+                bar.n = sum(chain.done for chain in self.chains)
+                bar.set_postfix_str(self.overview())
+
+            for outcome in backend.gather(run_chain, shared, items, show):
+                chain = self.chains[outcome.index]
+                chain.error = outcome.error
+                if outcome.value is not None:
+                    chain.done, chain.history = outcome.value["done"], outcome.value["history"]
+                    show(outcome.index, outcome.value)
+                yield chain
+
+    def overview(self) -> str:
+        """How far each chain is."""
+        shares = (f"{chain.number}: {chain.done / self.plan.iterations:.0%}" for chain in self.chains)
+        return f"chain {', '.join(shares)}"
+
+    def interrupt(self, backend: Backend) -> None:
+        self.interrupted = True
+        backend.stop()
+
+    @property
+    def finished(self) -> list[Chain]:
+        """The chains that have come to their end."""
+        return [chain for chain in self.chains if chain.history and chain.done == self.plan.iterations]
+
+    @property
+    def settled_after(self) -> int:
+        """The iteration after which chains sample one distribution."""
+        return self.plan.settings.settled_after(self.plan.iterations)
+
+    def strangers(self) -> list[Path]:
+        """Models of chains beside the output that are not of this run."""
+        own = {chain.path for chain in self.chains}
+        pattern = f"{self.output.name}.chain"
+        found = (path for path in self.output.parent.iterdir() if path.name.startswith(pattern))
+        return sorted(path for path in found if path.name.removeprefix(pattern).isdigit() and path not in own)
+
+    def choose(self, chain: Chain) -> None:
+        """Make a chain's model the output."""
+        with open(chain.path, "rb") as source, new_file(self.output) as target:
+            shutil.copyfileobj(source, target)
+
+    def diagnose(self) -> list[Diagnosis]:
+        """How well the finished chains agree; also written beside the output."""
+        found = diagnose([chain.history for chain in self.finished], self.settled_after)
+        with new_file(beside(self.output, "convergence.tsv")) as file:
+            file.write(diagnosis_table(found).encode())
+        return found
+
+
+def diagnosis_table(diagnoses: Sequence[Diagnosis]) -> str:
+    """Diagnoses as a table with tabs."""
+    rows = [list(map(str, asdict(one).values())) for one in diagnoses]
+    head = list(Diagnosis.__dataclass_fields__)
+    return "".join("\t".join(row) + "\n" for row in (head, *rows))
+
+
+def as_array(content: bytes) -> np.ndarray:
+    """Bytes as an array: joblib sends large arrays to its processes once, and by way of a file."""
+    return np.frombuffer(content, dtype=np.uint8)
+
+
+def run_chain(shared: Shared, item: dict[str, Any], link: Link) -> dict[str, Any]:
+    """The task of a chain, wherever it runs; it begins anew unless there is a checkpoint."""
+    require_same_version(shared["version"])
+    corpus = FlatCorpus.load("the treebank that was sent", shared["corpus"].tobytes())
+    plan = Plan.from_dict(shared["plan"])
+    run = plan.run(corpus, item["seed"], Path(item["output"]), resume=True, watch=watch_of(link))
+    run.run()
+    return {"done": run.done, "history": {name: run.history[name] for name in QUANTITIES if name in run.history}}
+
+
+def watch_of(link: Link) -> Watch:
+    def watch(done: int, record: Record) -> bool:
+        link.report({"done": done})
+        return link.stopped()
+
+    return watch

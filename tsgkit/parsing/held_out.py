@@ -1,0 +1,47 @@
+"""How well a model parses trees that it was not trained on."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from nltk.tree import Tree
+
+from tsgkit.distributed import Link, Shared, require_same_version
+from tsgkit.evaluation import Evaluation, evaluate
+from tsgkit.models.model import Model
+from tsgkit.parsing.parser import Parser
+from tsgkit.progress import progress
+from tsgkit.treebank.trees import words
+
+
+def held_out_score(model: Model, trees: Sequence[Tree], *, threads: int = 1, quiet: bool = True) -> Evaluation:
+    """Parse the words of trees (as annotated), and score what comes out.
+
+    Parameters
+    ----------
+    model : Model
+    trees : sequence of nltk.Tree
+    threads : int
+        The result does not depend on it.
+    quiet : bool
+        No progress bar.
+
+    Examples
+    --------
+    >>> from tsgkit.models.cfg import cfg_model
+    >>> from tsgkit.treebank import Binarization, UnknownWords, load, prepare
+    >>> corpus = prepare(load(split="train"), binarization=Binarization("right", 1), unknown=UnknownWords())
+    >>> 50 < held_out_score(cfg_model(corpus), list(load(split="dev"))).f1 < 100
+    True
+    """
+    preparation = model.preparation
+    gold = [tree for tree in map(preparation.cleaning.apply, trees) if tree is not None]
+    parses = Parser(model).parse_batch([(words(tree), None) for tree in gold], threads=threads)
+    guess = [parse.tree for parse in progress(parses, "parsing", "sentences", total=len(gold), quiet=quiet)]
+    return evaluate(map(preparation.cleaning.undo, gold), guess)
+
+
+def score_model(shared: Shared, path: str, link: Link) -> dict[str, Any]:
+    """The task of scoring a model file."""
+    require_same_version(shared["version"])
+    score = held_out_score(Model.load(path), shared["trees"], threads=shared["threads"])
+    return {"f1": score.f1, "strict": score.strict.f1}
