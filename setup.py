@@ -1,7 +1,9 @@
 """Build recipe of the compiled modules; everything else about the package is in pyproject.toml.
 
-Every ``ext/tsgkit/NAME.pyx`` becomes the module ``tsgkit.NAME``. With ``TSGKIT_CHECKED=1`` in the
-environment all of them are built with bounds checks on; changing the mode forces a rebuild.
+Every ``ext/tsgkit/NAME.pyx`` becomes the module ``tsgkit.NAME``. In the environment, ``TSGKIT_CHECKED=1`` asks for
+bounds checks, ``TSGKIT_SANITIZE=1`` for the address and undefined behaviour sanitizers, ``TSGKIT_QUICK=1`` for code
+that is compiled quickly and runs slowly; changing the mode forces a rebuild. ``TSGKIT_MODULES`` names the modules to
+build, separated by blanks, instead of all.
 """
 
 import os
@@ -12,8 +14,11 @@ import numpy
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-CHECKED = os.environ.get("TSGKIT_CHECKED", "") not in ("", "0")
-MODE = "checked" if CHECKED else "release"
+CHECKED, SANITIZED, QUICK = (
+    os.environ.get(f"TSGKIT_{name}", "") not in ("", "0") for name in ("CHECKED", "SANITIZE", "QUICK")
+)
+MODE = "sanitized" if SANITIZED else "checked" if CHECKED else "quick" if QUICK else "release"
+MODULES = os.environ.get("TSGKIT_MODULES", "").split()
 SOURCES = Path("ext/tsgkit")
 # setuptools recompiles a module when one of these is newer than it, and an sdist contains them.
 HEADERS = sorted(str(path) for pattern in ("*.pxd", "*.hpp") for path in SOURCES.glob(pattern))
@@ -34,7 +39,15 @@ def compile_flags() -> list[str]:
         return ["/O2", "/std:c++17"]
     # With assertions, libstdc++ checks every operator[] of the C++ containers as well.
     checks = ["-D_GLIBCXX_ASSERTIONS", "-UNDEBUG"] if CHECKED else []
-    return ["-O3", "-std=c++17", *checks]
+    if SANITIZED:
+        # The stack below a report is worth more than speed, and the first report ends the program.
+        kinds = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
+        return ["-O1", "-std=c++17", *kinds, *checks]
+    return ["-O0" if QUICK else "-O3", "-std=c++17", *checks]
+
+
+def link_flags() -> list[str]:
+    return ["-fsanitize=address,undefined"] if SANITIZED else []
 
 
 STAMP = Path("build/mode")
@@ -58,8 +71,10 @@ def extensions() -> list[Extension]:
             define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
             depends=HEADERS,
             extra_compile_args=compile_flags(),
+            extra_link_args=link_flags(),
         )
         for source in sorted(SOURCES.glob("*.pyx"))
+        if not MODULES or source.stem in MODULES
     ]
 
 

@@ -1,25 +1,26 @@
 """The one container of everything tsgkit saves: a zip of plain arrays and one JSON text, no pickle.
 
-An archive has a *kind* (corpus, grammar, model, ...) and a version of that kind. Reading checks the kind,
-the version, the checksums, the sizes and the types of all members before any array is built, so that a
-damaged, foreign or hostile file ends in an `ArchiveError` and nothing else.
+An archive has a *kind* (corpus, grammar, model, ...) and a version of that kind, and ends with a checksum of all its
+bytes. Reading checks the checksum, the names, sizes and types of all members, the kind and the version before any
+array is built, so that a damaged, foreign or hostile file ends in an `ArchiveError` and nothing else.
 """
 
+import hashlib
 import io
 import json
+import math
 import os
 import re
 import struct
 import zipfile
 import zlib
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tsgkit.errors import TsgkitError
-from tsgkit.files import new_file
+from tsgkit.files import TooLongError, new_file, whole_text
 
 HEADER = "header"
 MEMBER_NAME = re.compile(r"[a-z][a-z0-9_.]{0,63}\.npy")
@@ -27,6 +28,15 @@ MAX_MEMBERS = 1000
 MAX_BYTES = 8 << 30
 MAX_RATIO = 2000  # deflate cannot pack honest arrays tighter than about a thousand times
 ALLOWED_TYPES = frozenset(map(np.dtype, ("uint8", "int8", "int32", "int64", "uint64", "float32", "float64")))
+# The end of the file is the zip's comment: this name, and the digest of all bytes before the comment.
+DIGEST_NAME = b"sha256:"
+TRAILER_LENGTH = len(DIGEST_NAME) + 2 * hashlib.sha256().digest_size
+# The beginning of a member exactly as numpy writes it, so that nothing in it has to be evaluated.
+NPY_START = re.compile(
+    rb"\x93NUMPY\x01\x00..\{'descr': '([<>|][a-z][0-9]{1,2})', 'fortran_order': False, "
+    rb"'shape': \(((?:[0-9]{1,18},? ?){0,3})\), \} *\n",
+    re.DOTALL,
+)
 
 
 # All that unpacking a damaged file has been seen to raise.
@@ -60,16 +70,16 @@ def write_archive(
 
     The same content gives the same bytes.
     """
-    members = members_of(kind, version, header, arrays)
+    content = archive_bytes(kind, version, header, arrays)
     with new_file(path) as file:
-        np.savez_compressed(file, allow_pickle=False, **members)
+        file.write(content)
 
 
 def archive_bytes(kind: str, version: int, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> bytes:
     """The same as bytes, for sending it elsewhere."""
     buffer = io.BytesIO()
     np.savez_compressed(buffer, allow_pickle=False, **members_of(kind, version, header, arrays))
-    return buffer.getvalue()
+    return sealed(buffer.getvalue())
 
 
 def members_of(
@@ -81,7 +91,18 @@ def members_of(
     for name, array in members.items():
         if array.dtype not in ALLOWED_TYPES or not MEMBER_NAME.fullmatch(f"{name}.npy"):
             raise ValueError(f"{name}: {array.dtype} arrays of that name are not for archives")
-    return members
+    return {name: plain(array) for name, array in members.items()}
+
+
+def plain(array: np.ndarray) -> np.ndarray:
+    """An array in C order and with the least byte first, as it is in files whatever the machine and the array have."""
+    return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).reshape(array.shape)
+
+
+def sealed(archive: bytes) -> bytes:
+    """A zip without comment with its checksum as the comment."""
+    body = archive[:-2] + struct.pack("<H", TRAILER_LENGTH)
+    return body + DIGEST_NAME + hashlib.sha256(body).hexdigest().encode("ascii")
 
 
 def read_archive(
@@ -103,12 +124,15 @@ def read_archive(
         When the file is anything else, or damaged.
     """
     # From memory: what was checked is what is read, and every error below speaks of the content.
-    file = io.BytesIO(Path(path).read_bytes() if content is None else content)
+    content = file_content(path) if content is None else content
+    check_seal(content, path)
     try:
-        with zipfile.ZipFile(file) as members:
+        with zipfile.ZipFile(io.BytesIO(content)) as members:
             check_members(members, path)
-        with np.load(file, allow_pickle=False) as contents:
-            arrays = {name: contents[name] for name in contents.files}
+            arrays = {
+                entry.filename.removesuffix(".npy"): array_of(unpacked(members, entry), entry.filename)
+                for entry in members.infolist()
+            }
         header = json.loads(arrays.pop(HEADER).tobytes().decode("utf-8"))
     except NOT_AN_ARCHIVE as error:
         raise ArchiveError(f"{os.fspath(path)}: not a whole tsgkit file ({error})") from None
@@ -119,10 +143,25 @@ def read_archive(
         raise ArchiveError(
             f"{os.fspath(path)}: version {header.get('version')} of the {kind} format; this tsgkit reads {version}"
         )
-    for name, array in arrays.items():
-        if array.dtype not in ALLOWED_TYPES:
-            raise ArchiveError(f"{os.fspath(path)}: array {name} has the type {array.dtype}")
     return header, arrays
+
+
+def file_content(path: str | os.PathLike[str]) -> bytes:
+    """All bytes of a file that may be an archive."""
+    try:
+        with open(path, "rb") as file:
+            return whole_text(file, MAX_BYTES)
+    except TooLongError:
+        raise ArchiveError(f"{os.fspath(path)}: too large to be a tsgkit file") from None
+
+
+def check_seal(content: bytes, path: str | os.PathLike[str]) -> None:
+    """Refuse a file whose bytes are not those that were written."""
+    body, trailer = content[:-TRAILER_LENGTH], content[-TRAILER_LENGTH:]
+    if not trailer.startswith(DIGEST_NAME):
+        raise ArchiveError(f"{os.fspath(path)}: not a whole tsgkit file (it does not end with a checksum)")
+    if trailer[len(DIGEST_NAME) :] != hashlib.sha256(body).hexdigest().encode("ascii"):
+        raise ArchiveError(f"{os.fspath(path)}: not a whole tsgkit file (damaged: its checksum is another)")
 
 
 def check_members(members: zipfile.ZipFile, path: str | os.PathLike[str]) -> None:
@@ -130,11 +169,39 @@ def check_members(members: zipfile.ZipFile, path: str | os.PathLike[str]) -> Non
     entries = members.infolist()
     if len(entries) > MAX_MEMBERS or sum(entry.file_size for entry in entries) > MAX_BYTES:
         raise ArchiveError(f"{os.fspath(path)}: too large to be a tsgkit file")
+    if len({entry.filename for entry in entries}) < len(entries):
+        raise ArchiveError(f"{os.fspath(path)}: a member stands twice")
     for entry in entries:
         if not MEMBER_NAME.fullmatch(entry.filename):
             raise ArchiveError(f"{os.fspath(path)}: unexpected member {entry.filename!r}")
+        if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise ArchiveError(f"{os.fspath(path)}: member {entry.filename!r} is packed in another way than ours")
         if entry.file_size > MAX_RATIO * max(entry.compress_size, 1000):
             raise ArchiveError(f"{os.fspath(path)}: member {entry.filename!r} is packed too tightly to be honest")
+    # Members that share their packed bytes would unpack to more than the ratio allows.
+    if sum(entry.compress_size for entry in entries) > len(members.fp.getbuffer()):  # type: ignore[union-attr]
+        raise ArchiveError(f"{os.fspath(path)}: the members overlap")
+
+
+def unpacked(members: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+    """The bytes of a member; never more than it declares, however much is packed."""
+    with members.open(entry) as file:
+        return file.read(entry.file_size)
+
+
+def array_of(member: bytes, name: str) -> np.ndarray:
+    """The array of a ``.npy`` member; a ValueError says why it is none that is allowed here."""
+    start = NPY_START.match(member)
+    if start is None:
+        raise ValueError(f"{name} is not an array")
+    dtype = np.dtype(start[1].decode("ascii"))
+    if dtype.newbyteorder("=") not in ALLOWED_TYPES:
+        raise ValueError(f"{name} has the type {dtype}")
+    shape = tuple(map(int, re.findall(rb"[0-9]+", start[2])))
+    if math.prod(shape) * dtype.itemsize != len(member) - start.end():
+        raise ValueError(f"{name} has not the size that it says")
+    values = np.frombuffer(member, dtype=dtype, offset=start.end()).reshape(shape)
+    return values.astype(dtype.newbyteorder("="))
 
 
 def require(condition: bool, path: str | os.PathLike[str], problem: str) -> None:

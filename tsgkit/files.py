@@ -21,6 +21,9 @@ GZIP_MAGIC = b"\x1f\x8b"
 XZ_MAGIC = b"\xfd7zXZ\x00"
 # What reading raises when a gzip or xz file is damaged or cut short.
 DAMAGED_ARCHIVE = (gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError)
+# A few packed bytes can stand for more than any memory holds: no line and no file that is read at once is longer.
+LONGEST_LINE = 1 << 26
+LARGEST_TEXT = 1 << 31
 
 
 @contextlib.contextmanager
@@ -35,6 +38,29 @@ def open_binary(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             yield cast(BinaryIO, stack.enter_context(lzma.open(raw)))
         else:
             yield cast(BinaryIO, raw)
+
+
+class TooLongError(Exception):
+    """What was read is longer than any honest input."""
+
+
+def lines_of(file: BinaryIO) -> Iterator[bytes]:
+    """The lines of a file, each with its end."""
+    while line := file.readline(LONGEST_LINE + 1):
+        if len(line) > LONGEST_LINE:
+            raise TooLongError(f"the line is longer than {LONGEST_LINE >> 20} MB")
+        yield line
+
+
+def whole_text(file: BinaryIO, largest: int = LARGEST_TEXT) -> bytes:
+    """All bytes of a file, if they are at most `largest`."""
+    parts, length = [], 0
+    while part := file.read(1 << 20):  # all at once, the memory for the largest would be taken first
+        parts.append(part)
+        length += len(part)
+        if length > largest:
+            raise TooLongError(f"the file holds more than {largest >> 20} MB")
+    return b"".join(parts)
 
 
 @contextlib.contextmanager

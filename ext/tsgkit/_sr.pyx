@@ -6,6 +6,8 @@ arrays. Same seed, same result.
 
 import numpy as np
 
+from tsgkit.models.tables import checked_rows, n_guests
+
 from libc.stdint cimport uint8_t, uint64_t
 from libcpp cimport bool as cpp_bool
 from libcpp.vector cimport vector
@@ -428,18 +430,13 @@ cdef class SrSampler:
         """Put back what `bits` and `seating` gave; the arrays are checked against the trees."""
         self.require_seated(False)
         self.put_bits(bits)
+        n_nodes = <index_t>self.sampler.label.size()
         checked = {}
         for kind in KINDS:
-            rows = np.asarray(seating[kind], dtype=np.int64).reshape(-1, 3)
-            if len(rows) and ((rows < [0, 1, 1]).any() or (rows[:, 0] >= self.n_cells(kind)).any() or (
-                    rows[:, 1:] > <index_t>self.sampler.label.size()).any()):
-                raise ValueError("a table is not there")
-            checked[kind] = rows
+            checked[kind] = checked_rows(seating[kind], [0, 1, 1], [self.n_cells(kind), n_nodes + 1, n_nodes + 1])
         wanted = self.wanted_customers(checked)
         for kind in KINDS:
-            rows = checked[kind]
-            found = np.bincount(rows[:, 0], weights=rows[:, 1] * rows[:, 2], minlength=self.n_cells(kind))
-            if (found != wanted[kind]).any():
+            if (n_guests(checked[kind], self.n_cells(kind)) != wanted[kind]).any():
                 raise ValueError("the tables do not fit the trees")
         for kind in KINDS:
             self.seat_tables(kind, checked[kind])

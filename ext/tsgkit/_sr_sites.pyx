@@ -6,6 +6,8 @@ arrays. Same seed, same result.
 
 import numpy as np
 
+from tsgkit.models.tables import checked_rows, n_guests
+
 from libc.stdint cimport int16_t, uint8_t, uint64_t
 from libcpp cimport bool as cpp_bool
 from libcpp.vector cimport vector
@@ -503,7 +505,7 @@ cdef class SrSiteSampler:
         try:
             self.seat_dishes(seating)
             for number, kind in enumerate(KINDS):
-                self.seat_cells(number, np.asarray(seating[kind], dtype=np.int64))
+                self.seat_cells(number, seating[kind])
             self.sampler.rules.tidy()
             if not self.sampler.counts_fit():
                 raise ValueError("the tables do not fit the trees")
@@ -517,14 +519,13 @@ cdef class SrSiteSampler:
         cdef symbol_t guest, _table
         cdef RefinedTable table
         cdef Dish* dish
-        subcategories = np.asarray(seating["refinement"], dtype=np.int64)
+        subcategories = checked_rows(np.reshape(seating["refinement"], (-1, 1)), [0], [MOST_SUBCATEGORIES])[:, 0]
         n_symbols = np.diff([value for value in self.sampler.rules.first_symbol])
         n_dishes = self.sampler.dishes.size()
-        plain, refined = np.asarray(seating["dish"], dtype=np.int64), np.asarray(seating["refined"], dtype=np.int64)
-        require_rows(plain, [n_dishes, None, None], [0, 1, 1])
-        require_rows(refined, [n_dishes, None], [0, 1])
-        sizes = np.concatenate([plain[:, 1] * plain[:, 2], refined[:, 1]])
-        if sizes.sum() > len(self.trees.label):
+        n_nodes = len(self.trees.label)
+        plain = checked_rows(seating["dish"], [0, 1, 1], [n_dishes, n_nodes + 1, n_nodes + 1])
+        refined = checked_rows(seating["refined"], [0, 1], [n_dishes, n_nodes + 1])
+        if n_guests(plain, n_dishes).sum() + refined[:, 1].sum() > n_nodes:
             raise ValueError("the tables do not fit the trees")
         for number, size, n_tables in plain.tolist():
             dish = &self.sampler.dishes[number]
@@ -556,8 +557,10 @@ cdef class SrSiteSampler:
         cdef House* house
         trees = self.trees
         n_symbols = np.diff([value for value in self.sampler.rules.first_symbol])
+        # A table holds no more guests than there are nodes, and there are no more tables.
+        most = [len(trees.label) + 1] * 2
         if number < 2:
-            require_rows(rows, [trees.n_rules, None, None, None, None, None], [0, 0, 0, 0, 1, 1])
+            rows = checked_rows(rows, [0, 0, 0, 0, 1, 1], [trees.n_rules, *[MOST_SUBCATEGORIES] * 3, *most])
             for place, label in enumerate((trees.rule_label, trees.rule_left_label, trees.rule_right_label)):
                 label = label[rows[:, 0]]
                 if (rows[:, place + 1] >= np.where(label >= 0, n_symbols[label], 1)).any():
@@ -565,13 +568,14 @@ cdef class SrSiteSampler:
             if number == 1 and rows[:, 1].any():
                 raise ValueError("a rule's subcategory is not there")
         elif number < 4:
-            require_rows(rows, [self.n_symbols if number == 2 else self.n_labels, n_classes, None, None], [0, 0, 1, 1])
+            owners = self.n_symbols if number == 2 else self.n_labels
+            rows = checked_rows(rows, [0, 0, 1, 1], [owners, n_classes, *most])
         else:
-            require_rows(rows, [trees.n_rules, None, None], [0, 1, 1])
+            rows = checked_rows(rows, [0, 1, 1], [trees.n_rules, *most])
             if n_classes == 0 and len(rows) or (self.word_houses()[rows[:, 0]] < 0).any():
                 raise ValueError("a rule without a class has words")
         n_columns = rows.shape[1]
-        if (rows[:, n_columns - 2] * rows[:, n_columns - 1]).sum() > len(trees.label):
+        if n_guests(rows, 1).sum() > len(trees.label):
             raise ValueError("the tables do not fit the trees")
         for row in rows.tolist():
             size, n_tables = row[n_columns - 2], row[n_columns - 1]
@@ -587,13 +591,3 @@ cdef class SrSiteSampler:
                 for guest in range(size):
                     house.grow(self.sampler.rules.cells[number][cell], guest)
         return 0
-
-
-def require_rows(rows, above, lowest):
-    """Refuse rows whose numbers are not in range; a column without an upper end has None."""
-    largest = np.iinfo(np.int32).max
-    if rows.ndim != 2 or rows.shape[1] != len(lowest) or (rows < lowest).any() or (rows > largest).any():
-        raise ValueError("a table is not there")
-    for column, end in enumerate(above):
-        if end is not None and (rows[:, column] >= end).any():
-            raise ValueError("a table is not there")

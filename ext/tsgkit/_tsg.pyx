@@ -7,6 +7,8 @@ arrays. Same seed, same result, whatever the number of threads.
 
 import numpy as np
 
+from tsgkit.models.tables import checked_rows, n_guests
+
 from libc.stdint cimport uint8_t, uint64_t
 from libcpp cimport bool as cpp_bool
 from libcpp.vector cimport vector
@@ -466,15 +468,11 @@ cdef class TsgSampler:
         is_used[parts[parts >= 0]] = True
         if not is_used.all():
             raise ValueError("a fragment is used nowhere")
-        n_guests = np.zeros(n_fragments, dtype=np.int64)
-        for place, size, number in np.asarray(sizes).tolist():
-            if not (0 <= place < n_fragments and size > 0 and number > 0):
-                raise ValueError("a table has no guests")
-            n_guests[place] += size * number
-        if (n_guests != n_orders).any():
+        sizes = checked_rows(sizes, [0, 1, 1], [n_fragments, n_nodes + 1, n_nodes + 1])
+        if (n_guests(sizes, n_fragments) != n_orders).any():
             raise ValueError("the tables do not fit the derivations")
         self.check_dishes(states, dishes)
-        for place, size, number in np.asarray(sizes).tolist():
+        for place, size, number in sizes.tolist():
             self.seat_tables(place, size, number)
         self.is_seated = True
 

@@ -26,7 +26,7 @@ from tsgkit.evaluation.breakdown import (
 )
 from tsgkit.evaluation.parameters import Parameters, load_parameters
 from tsgkit.evaluation.scores import Score, StrictScore
-from tsgkit.files import DAMAGED_ARCHIVE, open_binary
+from tsgkit.files import DAMAGED_ARCHIVE, TooLongError, open_binary, whole_text
 
 if TYPE_CHECKING:
     import numpy as np
@@ -276,9 +276,11 @@ def read_source(trees: Trees, role: str) -> tuple[str, bytes]:
     name = os.fspath(trees)
     try:
         with open_binary(name) as file:
-            return name, file.read()
+            return name, whole_text(file)
     except DAMAGED_ARCHIVE as error:
         raise TreebankError(f"the compressed file is damaged ({error})", name) from None
+    except TooLongError as error:
+        raise TreebankError(str(error), name) from None
 
 
 def one_line(tree: str | Tree | None) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tsgkit.errors import TsgkitError
-from tsgkit.files import DAMAGED_ARCHIVE, open_binary
+from tsgkit.files import DAMAGED_ARCHIVE, TooLongError, open_binary, whole_text
 
 BUNDLED = ("collins", "new")
 FOLDER = os.path.join(os.path.dirname(__file__), "params")
@@ -24,6 +24,7 @@ PAIRS = {"EQ_LABEL": "eq_labels", "EQ_WORD": "eq_words"}
 # EVALB prints its working under this key; it does not change a score.
 IGNORED = ("DEBUG",)
 INT64_MAX = 2**63 - 1
+LARGEST_FILE = 1 << 24
 
 
 class ParameterError(TsgkitError):
@@ -72,11 +73,13 @@ def load_parameters(name: str | os.PathLike[str]) -> Parameters:
     path = os.path.join(FOLDER, f"{name}.prm") if name in BUNDLED else os.fspath(name)
     try:
         with open_binary(path) as file:
-            content = file.read()
+            content = whole_text(file, LARGEST_FILE)
     except FileNotFoundError:
         raise ParameterError(f"{path}: no such parameter file; give a file, or one of {', '.join(BUNDLED)}") from None
     except DAMAGED_ARCHIVE as error:
         raise ParameterError(f"{path}: the compressed file is damaged ({error})") from None
+    except TooLongError as error:
+        raise ParameterError(f"{path}: {error}") from None
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

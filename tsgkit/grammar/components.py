@@ -12,6 +12,12 @@ import numpy as np
 
 # Sums over cycles whose weight is nearer to one have no correct digits.
 SMALLEST_LOSS = 1e-12
+# The closure of a cycle takes memory by the square and time by the cube of its symbols.
+LARGEST_CYCLE = 4096
+
+
+class CycleError(ValueError):
+    """A cycle is too large to sum over."""
 
 
 @dataclass(frozen=True)
@@ -94,22 +100,29 @@ def strong_components(n_symbols: int, edges: np.ndarray) -> list[list[int]]:
 
 def closure_matrices(n_symbols: int, edges: np.ndarray, weights: np.ndarray) -> list[Component]:
     """The components that contain a cycle, with their closures."""
-    has_loop = set(edges[edges[:, 0] == edges[:, 1], 0].tolist())
-    result = []
-    for members in strong_components(n_symbols, edges):
-        if len(members) > 1 or members[0] in has_loop:
-            result.append(close(np.sort(np.array(members)), edges, weights))
-    return result
+    components = strong_components(n_symbols, edges)
+    number_of = np.empty(n_symbols, dtype=np.int64)
+    for number, members in enumerate(components):
+        number_of[members] = number
+    # The edges inside of components, component by component: those that have any are the cycles.
+    is_inside = number_of[edges[:, 0]] == number_of[edges[:, 1]]
+    edges, weights = edges[is_inside], weights[is_inside]
+    order = np.argsort(number_of[edges[:, 0]], kind="stable")
+    numbers, starts = np.unique(number_of[edges[order, 0]], return_index=True)
+    parts = zip(numbers.tolist(), np.split(order, starts[1:]), strict=True) if len(numbers) else ()
+    return [close(np.sort(np.array(components[number])), edges[own], weights[own]) for number, own in parts]
 
 
 def close(members: np.ndarray, edges: np.ndarray, weights: np.ndarray) -> Component:
-    inside = np.isin(edges[:, 0], members) & np.isin(edges[:, 1], members)
+    """The closure of a component with these edges inside of it."""
+    if len(members) > LARGEST_CYCLE:
+        raise CycleError(f"{len(members)} symbols reach each other by unary rules and bridges; at most {LARGEST_CYCLE}")
     step = np.zeros((len(members), len(members)))
-    rows = np.searchsorted(members, edges[inside, 0])
-    columns = np.searchsorted(members, edges[inside, 1])
-    np.add.at(step, (rows, columns), weights[inside])
+    rows = np.searchsorted(members, edges[:, 0])
+    columns = np.searchsorted(members, edges[:, 1])
+    np.add.at(step, (rows, columns), weights)
     best_step = np.zeros_like(step)
-    np.maximum.at(best_step, (rows, columns), weights[inside])
+    np.maximum.at(best_step, (rows, columns), weights)
     sums, best = step, np.maximum(np.eye(len(members)), best_step)
     for middle in range(len(members)):
         loss = 1 - sums[middle, middle]

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from tsgkit.files import DAMAGED_ARCHIVE, open_binary, open_output
+from tsgkit.files import DAMAGED_ARCHIVE, TooLongError, lines_of, open_binary, open_output
 from tsgkit.grammar.weighted import RULE_KINDS, GrammarError, WeightedGrammar
 
 PathLike = str | os.PathLike[str]
@@ -435,7 +435,7 @@ def numbered_lines(path: PathLike) -> Iterator[tuple[int, str]]:
     """The lines of a UTF-8 file that are not empty, counted from 1."""
     try:
         with open_binary(path) as file:
-            for number, raw in enumerate(file, start=1):
+            for number, raw in enumerate(lines_of(file), start=1):
                 try:
                     line = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
                 except UnicodeDecodeError as error:
@@ -445,6 +445,8 @@ def numbered_lines(path: PathLike) -> Iterator[tuple[int, str]]:
                     yield number, line
     except DAMAGED_ARCHIVE as error:
         raise GrammarError(f"{os.fspath(path)}: the compressed file is damaged ({error})") from None
+    except TooLongError as error:
+        raise GrammarError(f"{os.fspath(path)}: {error}") from None
 
 
 def parse_weight(text: str, fractions: bool) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 
 from tsgkit.archive import read_archive, require, take_array, write_archive
 from tsgkit.errors import TsgkitError
-from tsgkit.grammar.components import Component, closure_matrices
+from tsgkit.grammar.components import Component, CycleError, closure_matrices
 
 KIND = "grammar"
 VERSION = 1
@@ -141,7 +141,11 @@ class WeightedGrammar:
                 return f"a {kind} rule names a symbol or word that is not there"
         if len(self.bridge) and (self.label[self.bridge[:, 0]] != self.label[self.bridge[:, 1]]).any():
             return "a bridge joins symbols with different labels"
-        for component in self.components:
+        try:
+            components = self.components
+        except CycleError as error:
+            return str(error)
+        for component in components:
             if not component.converges:
                 members = ", ".join(map(self.name_of, component.members[:8]))
                 return f"unary rules and bridges in a circle never end: {members}"

@@ -65,6 +65,9 @@ class Checkpoint:
             group, _, own = name.partition(".")
             require(group in parts, path, f"array {name} is unknown")
             parts[group][own] = array
+        for name, values in parts["history"].items():
+            is_fit = values.dtype == np.float64 and values.shape == (iteration,)
+            require(is_fit, path, f"the record of {name} is not one number for every iteration")
         return cls(iteration, header["identity"], parts["state"], parts["history"])
 
 

@@ -24,6 +24,7 @@ from tsgkit.models.srtsg import (
 )
 from tsgkit.models.srtsg_sites import SiteGrammar, SiteMeans, make_site_sampler
 from tsgkit.models.subcategories import read_splits
+from tsgkit.models.tables import require_amounts
 from tsgkit.treebank import FlatCorpus
 from tsgkit.treebank.prepare import preparation_of
 
@@ -328,8 +329,7 @@ class SrTraining:
             return state | self.site_state(self.site_sampler)
         state |= {"groups": self.groups, "bits": self.sampler.bits(), "parameters": self.sampler.parameters()}
         state |= {f"seating_{kind}": rows for kind, rows in self.sampler.seating().items()}
-        state["mean_samples"] = np.array([self.means.n_samples], dtype=np.int64)
-        return state | {f"mean_{name}": value for name, value in self.means.values.items()}
+        return state | {f"mean_{name}": value for name, value in self.means.state().items()}
 
     def site_state(self, sampler: SrSiteSampler) -> dict[str, np.ndarray]:
         """The same once sites are sampled; the nodes' symbols are there as groups and bits, too."""
@@ -341,16 +341,18 @@ class SrTraining:
         return state | {f"mean_{name}": value for name, value in self.site_means.state().items()}
 
     def restore_sites(self, state: dict[str, np.ndarray]) -> None:
-        groups, bits = (np.asarray(state[name], dtype=np.int64) for name in ("groups", "bits"))
+        groups, bits = (state[name] for name in ("groups", "bits"))
         number = self.splits[-1].number
-        if groups.shape != bits.shape or ((groups < 0) | (bits < 0) | (bits > 1)).any():
+        require_amounts(groups, "int32", (self.corpus.n_nodes,))
+        require_amounts(bits, "uint8", (self.corpus.n_nodes,))
+        if (groups >= len(self.splits[-1].n_options)).any() or (bits > 1).any():
             raise ValueError("a node's subcategory is not there")
         sampler = self.new_site_sampler()
         sampler.set_parameters(state["parameters"])
         sampler.set_stops(state["stops"])
         sampler.restore(number[2 * groups + bits], state["sites"], seating_of(state))
-        means = {name.removeprefix("mean_"): value for name, value in state.items() if name.startswith("mean_")}
-        self.site_sampler, self.site_means = sampler, SiteMeans.restored(means)
+        self.site_means = SiteMeans.restored(means_of(state), sampler, self.words, self.settings.levels)
+        self.site_sampler = sampler
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Go back to a state."""
@@ -361,17 +363,14 @@ class SrTraining:
             if "sites" in state:
                 self.restore_sites(state)
                 return
-            self.groups = np.asarray(state["groups"], dtype=np.int32)
+            require_amounts(state["groups"], "int32", (self.corpus.n_nodes,))
+            require_amounts(state["bits"], "uint8", (self.corpus.n_nodes,))
+            self.groups = state["groups"]
             self.sampler = self.new_sampler()
             self.sampler.set_parameters(state["parameters"])
             self.sampler.restore(state["bits"], {kind: state[f"seating_{kind}"] for kind in KINDS})
-            values = {
-                name.removeprefix("mean_"): value
-                for name, value in state.items()
-                if name.startswith("mean_") and name != "mean_samples"
-            }
-            self.means = RuleMeans(int(state["mean_samples"][0]), values)
-        except (KeyError, ValueError, IndexError) as error:
+            self.means = RuleMeans.restored(means_of(state), self.sampler, self.words)
+        except (KeyError, TypeError, ValueError, IndexError) as error:
             raise UsageError(f"the checkpoint does not fit the treebank: {error}") from None
 
     def model(self) -> Model:
@@ -443,6 +442,11 @@ class SrTraining:
             return [*levels, Level(fine, same, fine.label.astype(np.int32))]
         coarse, symbol_map = refined.projected(fine, self.ancestors(middle))
         return [*levels, Level(coarse, same, coarse.label.astype(np.int32)), Level(fine, same, symbol_map)]
+
+
+def means_of(state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The sums of a state."""
+    return {name.removeprefix("mean_"): value for name, value in state.items() if name.startswith("mean_")}
 
 
 def seating_of(state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

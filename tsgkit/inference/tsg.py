@@ -133,8 +133,8 @@ class TsgTraining:
         self.average = self.new_average()
         self.digest = corpus_digest(corpus)
 
-    def new_average(self, n_samples: int = 0) -> TsgAverage:
-        return TsgAverage(self.trees, n_samples, self.settings.stacked, self.settings.insertion_cutoff)
+    def new_average(self) -> TsgAverage:
+        return TsgAverage(self.trees, 0, self.settings.stacked, self.settings.insertion_cutoff)
 
     def identity(self) -> dict[str, Any]:
         """Everything that the course of the training depends on."""
@@ -213,22 +213,13 @@ class TsgTraining:
     def state(self) -> dict[str, np.ndarray]:
         """Derivations, seating, parameters, and the mean so far."""
         fragments, _, _, sizes, dishes = self.sampler.seating()
-        average = self.average
-        parts, counts = average.fragments()
         return {
             "states": self.sampler.states(),
             "fragments": fragments,
             "sizes": sizes,
             "dishes": dishes,
             "parameters": self.sampler.parameters(),
-            "average_fragments": parts,
-            "average_counts": counts,
-            "average_weights": np.array(average.weight, dtype=np.float64),
-            "average_bridge": average.bridge,
-            "average_base": average.base,
-            "average_insertion": average.insertion,
-            "average_beside": average.beside,
-            "average_samples": np.array([average.n_samples], dtype=np.int64),
+            **{f"average_{name}": value for name, value in self.average.state().items()},
         }
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
@@ -236,17 +227,10 @@ class TsgTraining:
         try:
             self.sampler.set_parameters(*state["parameters"])
             self.sampler.restore(state["states"], state["fragments"], state["sizes"], state["dishes"])
-            average = self.new_average(int(state["average_samples"][0]))
-            average.number_of = {
-                tuple(parts): number for number, parts in enumerate(state["average_fragments"].tolist())
-            }
-            average.weight, average.count = (
-                state["average_weights"].tolist(),
-                state["average_counts"].tolist(),
+            self.average = self.new_average()
+            self.average.restore(
+                {name.removeprefix("average_"): value for name, value in state.items() if name.startswith("average_")}
             )
-            average.bridge, average.base = state["average_bridge"], state["average_base"]
-            average.insertion, average.beside = state["average_insertion"], state["average_beside"]
-            self.average = average
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise UsageError(f"the checkpoint does not fit the treebank: {error}") from None
 

@@ -17,7 +17,7 @@ from tsgkit.errors import UsageError
 from tsgkit.grammar.weighted import GrammarError, WeightedGrammar
 from tsgkit.models.model import Model
 from tsgkit.models.rules import TreeArrays, number_rules
-from tsgkit.models.tsg import FOOT, LEFT_FOOT, SITE
+from tsgkit.models.tsg import FOOT, LEFT_FOOT, SITE, what_is_wrong_with_fragments
 from tsgkit.treebank import FlatCorpus
 from tsgkit.treebank.binarize import undo_label
 from tsgkit.treebank.brackets import escape_symbol
@@ -376,22 +376,10 @@ def what_is_wrong(state: dict[str, np.ndarray], trees: TreeArrays) -> str:
         if array.dtype != np.int32 or array.ndim != n_dimensions or array.shape[-1] != last:
             return f"{name} is missing or has the wrong type or shape"
     fragments, sizes, dishes = state["fragments"], state["sizes"], state["dishes"]
+    problem = what_is_wrong_with_fragments(fragments, trees)
+    if problem:
+        return problem
     rule = fragments[:, 0]
-    if (rule < 0).any() or (rule >= trees.n_rules).any():
-        return "a fragment has a rule that is not there"
-    for part, child_label in (
-        (fragments[:, 1], trees.rule_left_label),
-        (fragments[:, 2], trees.rule_right_label),
-    ):
-        goes_on, is_foot = part >= 0, part == FOOT
-        if ((part < -1) & ~is_foot).any() or (part >= np.arange(len(fragments))).any():
-            return "a part does not come before its whole"
-        if (trees.rule_label[rule[part[goes_on]]] != child_label[rule[goes_on]]).any():
-            return "a part has another label than its place"
-        if (child_label[rule[is_foot]] != trees.rule_label[rule[is_foot]]).any():
-            return "a foot has another label than its root"
-    if (fragments[:, 1:] == FOOT).all(axis=1).any():
-        return "an auxiliary tree has two feet"
     used = dishes >= 0
     if (dishes >= len(fragments)).any() or not used[trees.tree_start[:-1]].all():
         return "a site has no fragment"

@@ -13,7 +13,6 @@ import numpy as np
 
 from tsgkit import __version__
 from tsgkit.archive import ArchiveError, read_archive, require, take_array, write_archive
-from tsgkit.errors import TsgkitError
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.treebank import FlatCorpus, Preparation
 from tsgkit.treebank.binarize import undo_label
@@ -113,10 +112,9 @@ class Model:
             levels.append(Level(grammar, *read_maps(own, grammar, coarser, path)))
             check_labels(grammar, path)
         try:
-            preparation = Preparation.from_dict(header["preparation"])
-            preparation.vocabulary_words(["word"])
-        except (KeyError, TypeError, ValueError, AttributeError, TsgkitError) as error:
-            raise ArchiveError(f"{os.fspath(path)}: damaged: the preparation is not one ({error})") from None
+            preparation = Preparation.from_dict(header.get("preparation", {}))
+        except ValueError as error:
+            raise ArchiveError(f"{os.fspath(path)}: damaged: {error}") from None
         corpus = read_corpus(header.get("corpus"), parts_of(arrays, "corpus."), preparation, path)
         return cls(header["model"], preparation, levels, header["info"], parts_of(arrays, "state."), corpus)
 

@@ -17,6 +17,7 @@ from tsgkit._sr import SrSampler
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.grammar.weighted import RULE_KINDS
 from tsgkit.models.rules import TreeArrays
+from tsgkit.models.tables import require_amounts
 from tsgkit.treebank import FlatCorpus, Lexicon
 from tsgkit.treebank.prepare import token_nodes
 from tsgkit.treebank.unknown import symbol_word
@@ -207,6 +208,27 @@ class RuleMeans:
 
     def mean(self) -> dict[str, np.ndarray]:
         return {name: value / self.n_samples for name, value in self.values.items()}
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Everything, as arrays."""
+        return {"samples": np.array([self.n_samples], dtype=np.int64), **self.values}
+
+    @classmethod
+    def restored(cls, state: dict[str, np.ndarray], sampler: SrSampler, words: Words) -> "RuleMeans":
+        """What `state` gave, if it is of samples like the present one; a ValueError says what is not."""
+        values = {name: value for name, value in state.items() if name != "samples"}
+        n_samples = restored_sums(values, state["samples"], sample_weights(sampler, words))
+        return cls(n_samples, values)
+
+
+def restored_sums(values: dict[str, np.ndarray], n_samples: np.ndarray, sample: dict[str, np.ndarray]) -> int:
+    """The number of samples in sums over them, after a look at whether each is a sum of arrays like a sample's."""
+    require_amounts(n_samples, "int64", (1,))
+    if set(values) != (set(sample) if n_samples[0] else set()):
+        raise ValueError("the mean is not one of these quantities")
+    for name, value in values.items():
+        require_amounts(value, "float64", sample[name].shape)
+    return int(n_samples[0])
 
 
 def cached(sampler: SrSampler, kind: str, house_of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -28,7 +28,9 @@ from tsgkit.models.srtsg import (
     lexical_shares,
     raw_probabilities,
     refined_probabilities,
+    restored_sums,
 )
+from tsgkit.models.tables import checked_rows, require_amounts
 from tsgkit.treebank import FlatCorpus
 
 # Of the coarser grammars, which only prune: every refined rule gives away this much of its count.
@@ -151,20 +153,52 @@ class SiteMeans:
         return state | {f"value_{name}": value for name, value in self.values.items()}
 
     @classmethod
-    def restored(cls, state: dict[str, np.ndarray]) -> "SiteMeans":
-        """What `state` gave."""
-        means = cls(int(state["samples"][0]))
-        means.number_of = {
-            (rule, left, right): number for number, (rule, left, right) in enumerate(state["parts"].tolist())
-        }
-        for name, n_columns in (("fragments", 2), ("rules", 4), ("base", 4)):
-            rows, weight = state[f"{name}_rows"].reshape(-1, n_columns), state[f"{name}_weight"]
-            if len(rows) != len(weight):
-                raise ValueError("a weight has no rule")
-            setattr(means, name, WeightTable(rows, weight))
-        names = [name for name in state if name.startswith("value_")]
-        means.values = {name.removeprefix("value_"): state[name] for name in names}
+    def restored(cls, state: dict[str, np.ndarray], sampler: SrSiteSampler, words: Words, levels: int) -> "SiteMeans":
+        """What `state` gave, if it is of samples like the present one; a ValueError says what is not."""
+        values = {name.removeprefix("value_"): state[name] for name in state if name.startswith("value_")}
+        means = cls(restored_sums(values, state["samples"], sample_values(sampler, words, levels)), values=values)
+        trees, symbol_label = sampler.trees, sampler.symbol_labels()
+        parts = checked_parts(state["parts"], trees, symbol_label)
+        means.number_of = {(rule, left, right): number for number, (rule, left, right) in enumerate(parts.tolist())}
+        if len(means.number_of) < len(parts):
+            raise ValueError("a part stands twice")
+        n_symbols = np.bincount(symbol_label, minlength=trees.n_labels)
+        for name, lowest, ends in (
+            ("fragments", [0, 0], [len(parts), len(symbol_label)]),
+            ("rules", [0] * 4, [trees.n_rules, *[int(n_symbols.max())] * 3]),
+            ("base", [0] * 4, [trees.n_rules, *[int(n_symbols.max())] * 3]),
+        ):
+            rows = checked_rows(state[f"{name}_rows"], lowest, ends)
+            require_amounts(state[f"{name}_weight"], "float64", (len(rows),))
+            setattr(means, name, WeightTable(rows, state[f"{name}_weight"]))
+        part, symbol = means.fragments.rows.T
+        if (symbol_label[symbol] != trees.rule_label[parts[part, 0]]).any():
+            raise ValueError("a fragment has a root of another label than its rule")
+        for rows in (means.rules.rows, means.base.rows):
+            for column, label in enumerate((trees.rule_label, trees.rule_left_label, trees.rule_right_label), start=1):
+                label = label[rows[:, 0]]
+                if (rows[:, column] >= np.where(label >= 0, n_symbols[label], 1)).any():
+                    raise ValueError("a rule's subcategory is not there")
         return means
+
+
+def checked_parts(parts: np.ndarray, trees: TreeArrays, symbol_label: np.ndarray) -> np.ndarray:
+    """Rows of rule, left and right as `SiteMeans.number_of` has them; a ValueError if they are anything else."""
+    lowest = -1 - len(symbol_label)
+    parts = checked_rows(parts, [0, lowest, lowest], [trees.n_rules, len(parts), len(parts)])
+    rule = parts[:, 0]
+    for child, label in ((parts[:, 1], trees.rule_left_label), (parts[:, 2], trees.rule_right_label)):
+        wanted = label[rule]
+        goes_on, is_frontier = child >= 0, child <= -2
+        if (child >= np.arange(len(parts))).any():
+            raise ValueError("a part does not come before its whole")
+        if ((child == -1) != (wanted < 0)).any():
+            raise ValueError("a part has not the children of its rule")
+        if (trees.rule_label[rule[child[goes_on]]] != wanted[goes_on]).any() or (
+            symbol_label[-2 - child[is_frontier]] != wanted[is_frontier]
+        ).any():
+            raise ValueError("a part has another label than its place")
+    return parts
 
 
 def sample_values(sampler: SrSiteSampler, words: Words, levels: int) -> dict[str, np.ndarray]:

@@ -12,6 +12,7 @@ from tsgkit.models.fragments import FragmentTable
 from tsgkit.models.model import Model
 from tsgkit.models.rules import number_rules
 from tsgkit.models.srtsg import Subcategories
+from tsgkit.models.tables import require_amounts
 from tsgkit.models.tsg import GOES_ON, SITE, nodes_of
 from tsgkit.treebank import FlatCorpus
 
@@ -63,9 +64,9 @@ class SubcategoryTable:
         try:
             splits = read_splits(model.state, corpus)
             groups, bits = model.state["groups"], model.state["bits"]
-            if groups.shape != (corpus.n_nodes,) or bits.shape != (corpus.n_nodes,):
-                raise ValueError("not one subcategory per node")
-            if (groups < 0).any() or (groups >= len(splits[-1].n_options)).any() or (bits > 1).any():
+            require_amounts(groups, "int32", (corpus.n_nodes,))
+            require_amounts(bits, "uint8", (corpus.n_nodes,))
+            if (groups >= len(splits[-1].n_options)).any() or (bits > 1).any():
                 raise ValueError("a subcategory is not there")
             symbols = splits[-1].number[2 * groups.astype(np.int64) + bits]
             if (symbols < 0).any() or (splits[-1].label[symbols] != corpus.label).any():
@@ -134,8 +135,9 @@ def read_splits(state: dict[str, np.ndarray], corpus: FlatCorpus) -> list[Subcat
     splits: list[Subcategories] = []
     while f"options_{len(splits)}" in state:
         split = subcategories.split(int(corpus.label[0]))
-        options = np.asarray(state[f"options_{len(splits)}"], dtype=np.uint8)
-        if options.shape != split.n_options.shape or (options < 1).any() or (options > split.n_options).any():
+        options = state[f"options_{len(splits)}"]
+        require_amounts(options, "uint8", split.n_options.shape)
+        if (options < 1).any() or (options > split.n_options).any():
             raise ValueError("a split has other subcategories")
         subcategories = Subcategories(split.group_label, options, split.n_labels)
         splits.append(subcategories)
@@ -173,7 +175,8 @@ def refined_fragments(model: Model) -> FragmentTable:
     table = SubcategoryTable.of_model(model)
     corpus = table.corpus
     sites = model.state.get("sites", np.ones(corpus.n_nodes, dtype=np.uint8))
-    if sites.shape != (corpus.n_nodes,) or (sites > 1).any() or not sites[corpus.tree_start[:-1]].all():
+    is_fit = sites.dtype == np.uint8 and sites.shape == (corpus.n_nodes,) and (sites <= 1).all()
+    if not is_fit or not sites[corpus.tree_start[:-1]].all():
         raise UsageError("the model's sites are damaged")
     label = np.where(sites == 1, len(corpus.labels) + table.symbols, corpus.label).astype(np.int32)
     refined = replace(corpus, labels=[*corpus.labels, *table.names], label=label)

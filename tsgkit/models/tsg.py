@@ -23,6 +23,7 @@ import numpy as np
 
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.models.rules import TreeArrays
+from tsgkit.models.tables import require_amounts
 
 FRONTIER = -1
 FOOT = -3
@@ -30,6 +31,7 @@ BRIDGE = 3  # the kind of a row; see `tsgkit.parsing.rows`
 GOES_ON, SITE, LEFT_FOOT, RIGHT_FOOT = range(4)  # what a derivation says of a node; see `node_states`
 Parts = tuple[int, int, int]
 Foot = tuple[int, int]  # a rule, and which of its children is the foot
+SUMS = ("bridge", "base", "insertion", "beside")  # of `TsgAverage`
 
 
 @dataclass(frozen=True)
@@ -150,9 +152,32 @@ class TsgAverage:
             self.beside[:, foot, 0] += weight * stops
             self.beside[:, foot, 1] += weight * (1 - stops)
 
-    def fragments(self) -> tuple[np.ndarray, np.ndarray]:
-        """All fragments as rule and parts, and how often each was ordered, summed over samples."""
-        return np.array(list(self.number_of), dtype=np.int32).reshape(-1, 3), np.array(self.count, dtype=np.int64)
+    def state(self) -> dict[str, np.ndarray]:
+        """Everything, as arrays: of the fragments, rule and parts, and how often each was ordered in all samples."""
+        return {
+            "fragments": np.array(list(self.number_of), dtype=np.int32).reshape(-1, 3),
+            "counts": np.array(self.count, dtype=np.int64),
+            "weights": np.array(self.weight, dtype=np.float64),
+            "samples": np.array([self.n_samples], dtype=np.int64),
+            **{name: getattr(self, name) for name in SUMS},
+        }
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Put back what `state` gave; a ValueError says what does not fit the trees."""
+        fragments, counts, weights, n_samples = (state[name] for name in ("fragments", "counts", "weights", "samples"))
+        problem = what_is_wrong_with_fragments(fragments, self.trees)
+        if problem:
+            raise ValueError(problem)
+        self.number_of = {(rule, left, right): number for number, (rule, left, right) in enumerate(fragments.tolist())}
+        if len(self.number_of) < len(fragments):
+            raise ValueError("a fragment stands twice")
+        require_amounts(counts, "int64", (len(fragments),))
+        require_amounts(weights, "float64", (len(fragments),))
+        require_amounts(n_samples, "int64", (1,))
+        for name in SUMS:
+            require_amounts(state[name], "float64", getattr(self, name).shape)
+            setattr(self, name, state[name])
+        self.count, self.weight, self.n_samples = counts.tolist(), weights.tolist(), int(n_samples[0])
 
     def grammar(self, labels: list[str], words: list[str], root: int) -> WeightedGrammar:
         """The transform: all of the infinite grammar."""
@@ -228,6 +253,33 @@ class TsgAverage:
             if is_part[number]:
                 private[number] = rules.new_host(label, n_uses=float(n_uses[number]))
                 rules.add_host(private[number], rule, 1.0, *children)
+
+
+def what_is_wrong_with_fragments(fragments: np.ndarray, trees: TreeArrays) -> str:
+    """Why rows of rule and parts are not fragments of these rules; ``''`` if they are."""
+    if fragments.dtype != np.int32 or fragments.ndim != 2 or fragments.shape[1] != 3:
+        return "fragments have the wrong type or shape"
+    rule = fragments[:, 0]
+    if (rule < 0).any() or (rule >= trees.n_rules).any():
+        return "a fragment has a rule that is not there"
+    for part, child_label in (
+        (fragments[:, 1], trees.rule_left_label),
+        (fragments[:, 2], trees.rule_right_label),
+    ):
+        goes_on, is_foot = part >= 0, part == FOOT
+        if ((part < FRONTIER) & ~is_foot).any() or (part >= np.arange(len(fragments))).any():
+            return "a part does not come before its whole"
+        if (trees.rule_label[rule[part[goes_on]]] != child_label[rule[goes_on]]).any():
+            return "a part has another label than its place"
+        if (child_label[rule[is_foot]] != trees.rule_label[rule[is_foot]]).any():
+            return "a foot has another label than its root"
+    is_auxiliary = (fragments[:, 1:] == FOOT).any(axis=1)
+    if (fragments[:, 1:] == FOOT).all(axis=1).any():
+        return "an auxiliary tree has two feet"
+    parts = fragments[:, 1:]
+    if is_auxiliary[parts[parts >= 0]].any():
+        return "an auxiliary tree is a part of another fragment"
+    return ""
 
 
 def is_site(grammar: WeightedGrammar, symbols: np.ndarray) -> np.ndarray:

@@ -24,7 +24,7 @@ def glued_rows(chart: Chart, grammar: WeightedGrammar) -> list[np.ndarray]:
     -------
     list of ndarray
         The rows of each part, left to right. Intermediate symbols are no parts, and the root is one only
-        over a word that has no other tag.
+        over a word that has no other tag. Empty if the weights of a word are too small for any part.
     """
     root_label = grammar.label[grammar.root]
     is_part = np.array([undo_label(label) is not None for label in grammar.labels])
@@ -41,6 +41,8 @@ def glued_rows(chart: Chart, grammar: WeightedGrammar) -> list[np.ndarray]:
             if values:
                 symbol = max(values, key=lambda one: (values[one], -one))
                 options.append((best[start][0] + 1, best[start][1] - values[symbol], start, symbol))
+        if not options:
+            return []
         best.append(min(options))
     parts = []
     end = chart.n_words

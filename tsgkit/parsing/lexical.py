@@ -11,6 +11,7 @@ import numpy as np
 from tsgkit._grammar_index import GrammarIndex
 from tsgkit.errors import UsageError
 from tsgkit.grammar import WeightedGrammar
+from tsgkit.grammar.weighted import GrammarError
 from tsgkit.treebank.binarize import undo_label
 
 TAG_MODES = ("none", "hard", "soft")
@@ -33,6 +34,8 @@ class LexicalTable:
     """
 
     def __init__(self, grammar: WeightedGrammar, index: GrammarIndex) -> None:
+        if not len(grammar.lexical):
+            raise GrammarError("the grammar has no words: nothing can be parsed with it")
         order = np.argsort(grammar.lexical[:, 1], kind="stable")
         ranks = index.rank_of_symbol[grammar.lexical[order, 0]].astype(np.int32)
         weights = grammar.lexical_weight[order]

@@ -322,7 +322,7 @@ class Parser(ParserI):
             rows = project(best_derivation(chart)[0], grammar.label)
             return fallback(words, self.decoded(rows, grammar, words), "coarse")
         parts = [tree_of_rows(rows, grammar.labels, words) for rows in glued_rows(chart, grammar)]
-        return fallback(words, self.wrapped(grammar, parts), "glued")
+        return fallback(words, self.wrapped(grammar, parts), "glued") if parts else self.flat(words, entries[0])
 
     def flat(self, words: list[str], entries: Entries) -> Parse:
         grammar, index = self.chain.grammars[0], self.chain.indices[0]

@@ -16,6 +16,7 @@ from typing import Any, cast
 from nltk.tree import Tree
 
 from tsgkit.errors import UsageError
+from tsgkit.plain import settings_of
 from tsgkit.treebank.heads import BUILT_IN, HeadRules, read_rules
 from tsgkit.treebank.trees import Child, is_preterminal, rebuild
 
@@ -124,8 +125,13 @@ class Binarization:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Binarization":
-        """The settings that `to_dict` gave."""
-        return cls(**values)
+        """The settings that `to_dict` gave; a ValueError if these are not some.
+
+        They hold the text of the head rules: no file that they name is read, so that settings of strangers open none.
+        """
+        if values.get("rules") is None and values.get("heads") not in BUILT_IN:
+            raise ValueError("head rules without their text")
+        return settings_of(cls, values)
 
     def _annotations(self, tree: Tree) -> list[str]:
         """What each node's label gets, in the reverse of the order in which `rebuild` meets the nodes."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from nltk.tree import Tree
 
+from tsgkit.plain import names_of, settings_of
 from tsgkit.treebank.trees import Child, is_preterminal, rebuild
 
 EMPTY_TAGS = frozenset({"-NONE-"})
@@ -216,5 +217,6 @@ class Cleaning:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Cleaning":
-        """The inverse of `to_dict`."""
-        return cls(**{**values, "empty_tags": tuple(values["empty_tags"])})
+        """The inverse of `to_dict`; a ValueError if these are not settings."""
+        names_of(list(values["empty_tags"]), "empty_tags")
+        return settings_of(cls, {**values, "empty_tags": tuple(values["empty_tags"])})

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from nltk.tree import Tree
 
-from tsgkit.errors import TreebankError
+from tsgkit.errors import TreebankError, TsgkitError
 from tsgkit.treebank.binarize import Binarization
 from tsgkit.treebank.brackets import escape_symbol
 from tsgkit.treebank.clean import Cleaning
@@ -69,13 +69,16 @@ class Preparation:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Preparation":
-        """The inverse of `to_dict`."""
-        binarization, lexicon = values["binarization"], values["lexicon"]
-        return cls(
-            Cleaning.from_dict(values["cleaning"]),
-            Binarization.from_dict(binarization) if binarization else None,
-            Lexicon.from_dict(lexicon) if lexicon else None,
-        )
+        """The inverse of `to_dict`; a ValueError says why these values are no preparation."""
+        try:
+            binarization, lexicon = values["binarization"], values["lexicon"]
+            return cls(
+                Cleaning.from_dict(values["cleaning"]),
+                Binarization.from_dict(binarization) if binarization is not None else None,
+                Lexicon.from_dict(lexicon) if lexicon is not None else None,
+            )
+        except (KeyError, TypeError, AttributeError, TsgkitError) as error:
+            raise ValueError(f"the preparation is not one ({error})") from None
 
 
 def with_words(tree: Tree, sentence: Sequence[str]) -> Tree:
@@ -158,7 +161,10 @@ def close_vocabulary(corpus: FlatCorpus, lexicon: Lexicon) -> None:
 def preparation_of(corpus: FlatCorpus) -> Preparation:
     """The preparation recorded in a corpus; a corpus without one counts as clean and not binarised."""
     values = corpus.settings.get("preparation")
-    return Preparation(Cleaning()) if values is None else Preparation.from_dict(values)
+    try:
+        return Preparation(Cleaning()) if values is None else Preparation.from_dict(values)
+    except ValueError as error:
+        raise TreebankError(f"the corpus does not say how it was prepared: {error}; prepare it again") from None
 
 
 def split_trees(trees: Sequence[Tree], shares: Sequence[float], seed: int | None = None) -> list[list[Tree]]:

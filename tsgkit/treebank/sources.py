@@ -6,6 +6,7 @@
 import glob
 import itertools
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from importlib import resources
@@ -14,7 +15,7 @@ from pathlib import Path
 from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError, UsageError
-from tsgkit.files import DAMAGED_ARCHIVE, open_binary, open_output
+from tsgkit.files import DAMAGED_ARCHIVE, TooLongError, lines_of, open_binary, open_output
 from tsgkit.treebank.brackets import format_tree, read_brackets
 from tsgkit.treebank.export import format_export, read_export
 from tsgkit.treebank.trees import is_preterminal, preorder
@@ -25,6 +26,7 @@ SPLITS = ("train", "dev", "test")
 READ_FORMATS = ("auto", "brackets", "export")
 WRITE_FORMATS = ("line", "pretty", "export")
 Source = str | os.PathLike[str]
+SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def read_trees(
@@ -116,14 +118,19 @@ def decode_lines(path: str, encoding: str) -> Iterator[str]:
     number = 0
     try:
         with open_binary(path) as file:
-            for number, line in enumerate(file, start=1):
+            for line in lines_of(file):
+                number += 1
                 text = line.decode(encoding)
+                if SURROGATE.search(text):
+                    raise TreebankError(f"not text in {encoding}: half a character; is another right?", path, number)
                 yield text.removeprefix("\ufeff") if number == 1 else text
     except UnicodeDecodeError as error:
         problem = f"not valid {encoding}: byte {error.object[error.start]:#04x}; is another encoding right?"
         column = len(error.object[: error.start].decode(encoding, errors="replace")) + 1
         raise TreebankError(problem, path, number, column) from None
-    except LookupError:
+    except TooLongError as error:
+        raise TreebankError(str(error), path, number + 1) from None
+    except (LookupError, UnicodeError):  # a codec that has nothing to do with text
         raise UsageError(f"encoding {encoding!r}: not known") from None
     except DAMAGED_ARCHIVE as error:
         raise TreebankError(f"the compressed file is damaged or cut short ({error})", path, number + 1) from None

@@ -13,6 +13,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from tsgkit.errors import UsageError
+from tsgkit.plain import names_of, settings_of
 
 ROOT_CLASS = "UNK"
 ENGLISH_SUFFIXES = ("ed", "ing", "ion", "er", "est", "ly", "ity", "y", "al")
@@ -90,8 +91,8 @@ class UnknownWords:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "UnknownWords":
-        """The settings that `to_dict` gave."""
-        return cls(**values)
+        """The settings that `to_dict` gave; a ValueError if these are not some."""
+        return settings_of(cls, values)
 
 
 @dataclass(frozen=True)
@@ -185,9 +186,13 @@ class Lexicon:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Lexicon":
-        """The vocabulary that `to_dict` gave."""
+        """The vocabulary that `to_dict` gave; a ValueError if this is none."""
         settings = UnknownWords.from_dict(values["settings"])
-        return cls(settings, frozenset(values["known"]), frozenset(values["rare"]), dict(values["classes"]))
+        known, rare = (frozenset(names_of(values[name], name)) for name in ("known", "rare"))
+        names_of(list(values["classes"]), "classes")
+        if not all(type(count) is int and count > 0 for count in values["classes"].values()):
+            raise ValueError("classes have no counts")
+        return cls(settings, known, rare, dict(values["classes"]))
 
     @cached_property
     def _known_symbols(self) -> dict[str, str]:

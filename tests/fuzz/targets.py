@@ -1,0 +1,350 @@
+"""What is fuzzed: every reader, with valid inputs to damage and what is done with an input that was accepted.
+
+A target either does its work or raises a `TsgkitError`. Anything else is a fault: another exception, a crash, a hang,
+memory beyond the limit, an answer that cannot be.
+"""
+
+import functools
+import gzip
+import lzma
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fuzz.mutate import Archive, mutated
+from nltk.tree import Tree
+
+from tsgkit.evaluation import evaluate
+from tsgkit.evaluation.parameters import load_parameters
+from tsgkit.grammar import WeightedGrammar
+from tsgkit.grammar.formats import read_bitpar, read_discodop
+from tsgkit.inference.checkpoint import Checkpoint
+from tsgkit.inference.loop import Training
+from tsgkit.inference.srtsg import SrSettings, SrTraining
+from tsgkit.inference.tsg import TsgSettings, TsgTraining
+from tsgkit.models.cfg import cfg_model
+from tsgkit.models.fragments import FragmentTable
+from tsgkit.models.model import Model
+from tsgkit.models.subcategories import SubcategoryTable, refined_fragments
+from tsgkit.models.tsg_predictive import DerivationCorrection
+from tsgkit.parsing import Parser
+from tsgkit.tools.parse import sentence_reader
+from tsgkit.treebank import Binarization, FlatCorpus, UnknownWords, prepare, read_trees
+from tsgkit.treebank.brackets import format_tree, read_brackets
+from tsgkit.treebank.export import format_export, read_export
+from tsgkit.treebank.fragments import canonical, format_fragment, read_fragment
+from tsgkit.treebank.heads import PENN, HeadRules
+from tsgkit.treebank.prepare import preparation_of
+from tsgkit.treebank.sources import decode_lines
+from tsgkit.treebank.trees import words
+
+TREES = [
+    "(TOP (S (NP (DT the) (JJ old) (NN dog)) (VP (VBD saw) (NP (DT the) (NN cat))) (. .)))",
+    "(TOP (S (NP (NP (DT the) (NN dog)) (PP (IN of) (NP (DT the) (NN man)))) (VP (VBD ran)) (. .)))",
+    "( (S (NP-SBJ-1 (-NONE- *T*-1)) (VP (VBD saw) (NP=2 (NN 1\\/2) (NN -LRB-)))))",
+    "(TOP (NP (NP (NN dog)) (CC and) (NP (NP (NN cat)) (PP (IN of) (NP (NN Rome)))) (. .)))",
+    "(S (VP (VBZ läuft) (PP (IN nach) (NP (NN Köln)))))",
+]
+SENTENCE = ["the", "new", "dog", "saw", "."]
+SEPARATOR = b"=====\n"  # between the two files of a target that reads two
+SMALL_CHART = 1 << 22
+
+
+@dataclass(frozen=True)
+class Target:
+    """A reader under test.
+
+    Attributes
+    ----------
+    name : str
+    read : function of the input's bytes and an empty folder
+    seeds : list of bytes
+        Valid inputs.
+    tokens : list of bytes
+        What the format is made of.
+    weight : int
+        The share of inputs that this target gets.
+    """
+
+    name: str
+    read: Callable[[bytes, Path], None]
+    seeds: list[bytes]
+    tokens: list[bytes] = field(default_factory=lambda: [b"("])
+    weight: int = 1
+    archives: bool = False
+
+    def inputs(self, seed: int) -> Any:
+        """Endless damaged inputs; the same seed gives the same ones."""
+        draw = random.Random(f"{self.name} {seed}")
+        archives = [Archive(content) for content in self.seeds] if self.archives else []
+        while True:
+            if archives and draw.random() < 0.9:
+                yield draw.choice(archives).damaged(draw)
+            else:
+                yield mutated(draw.choice(self.seeds), self.seeds, self.tokens, draw)
+
+
+# ---- text --------------------------------------------------------------------------------------------------
+
+
+def lines_of(data: bytes) -> list[str]:
+    return data.decode("utf-8", errors="replace").splitlines(keepends=True)
+
+
+def brackets(data: bytes, folder: Path) -> None:
+    lines = lines_of(data)
+    for tree in read_brackets(lines, "fuzz", skipped=[], nfc=True):
+        assert list(read_brackets(format_tree(tree, pretty=True).split("\n"))) == [tree]
+    for tree in read_brackets(lines, "fuzz", unescape=True):
+        assert len(list(read_brackets([format_tree(tree)]))) == 1
+
+
+def export(data: bytes, folder: Path) -> None:
+    lines = lines_of(data)
+    found = list(read_export(lines, "fuzz", skipped=[]))
+    assert list(read_export(lines, "fuzz")) == found
+    for tree in found:
+        back = read_export(format_export(tree, 1).split("\n"))
+        assert words(next(back)) == words(tree)
+
+
+def fragment(data: bytes, folder: Path) -> None:
+    found = read_fragment(data.decode("utf-8", errors="replace"), "fuzz")
+    written = format_fragment(found)
+    assert read_fragment(written) == found
+    assert canonical(written) == written
+
+
+def parameters(data: bytes, folder: Path) -> None:
+    load_parameters(saved(folder, data))
+
+
+def heads(data: bytes, folder: Path) -> None:
+    rules = HeadRules.load(saved(folder, data))
+    for label in ("NP", "*", "X-1", *list(rules.searches)[:3]):
+        assert 0 <= rules.head(label, ["DT", "CC", "NN", ","]) < 4
+
+
+def bitpar(data: bytes, folder: Path) -> None:
+    use_grammar(read_bitpar(*two_files(folder, data), normalize=len(data) % 2 == 0))
+
+
+def discodop(data: bytes, folder: Path) -> None:
+    use_grammar(read_discodop(*two_files(folder, data), normalize=len(data) % 2 == 0))
+
+
+def use_grammar(grammar: WeightedGrammar) -> None:
+    preparation = preparation_of(FlatCorpus.from_trees([Tree("S", ["a"])]))
+    some_words = list(grammar.words[:3]) or ["a"]
+    parse = Parser(Model("cfg", preparation, grammar_levels(grammar)), max_bytes=SMALL_CHART).analyse(some_words)
+    assert parse.tree.leaves() == some_words
+
+
+def grammar_levels(grammar: WeightedGrammar) -> list[Any]:
+    from tsgkit.models.model import Level  # noqa: PLC0415 - only here
+
+    return [Level(grammar)]
+
+
+def scores(data: bytes, folder: Path) -> None:
+    gold, test = two_files(folder, data)
+    result = evaluate(gold, test, "new")
+    assert not 0 <= result.f1 <= 100 or result.f1 >= 0
+
+
+def treebank(data: bytes, folder: Path) -> None:
+    path = saved(folder, data)
+    list(read_trees(path, skipped=[], nfc=True, encoding="latin-1"))
+    found = list(read_trees(path))
+    corpus = prepare(found, binarization=Binarization("centre-head", 1, 2), unknown=UnknownWords())
+    assert corpus.what_is_wrong() == ""
+    for tree, back in zip(found, map(preparation_of(corpus).decode, corpus.trees()), strict=False):
+        assert isinstance(back, Tree)
+        assert set(words(back)) <= {word for each in found for word in words(each)} or tree
+
+
+@functools.cache
+def small_parser(tags: str) -> Parser:
+    return Parser(small_model("cfg"), max_bytes=SMALL_CHART, max_length=12, tags=tags)
+
+
+def sentences(data: bytes, folder: Path) -> None:
+    tags = ("none", "hard", "soft")[len(data) % 3]
+    read = sentence_reader({"--tags": tags, "--tokenize": tags == "none" and len(data) % 2 == 0})
+    lines = list(decode_lines(str(saved(folder, data)), "utf-8"))
+    for line in lines[:2]:
+        own_words, own_tags = read(line)
+        parse = small_parser(tags).analyse(own_words, own_tags)
+        assert parse.tree.leaves() == own_words
+
+
+# ---- archives ----------------------------------------------------------------------------------------------
+
+
+def corpus_file(data: bytes, folder: Path) -> None:
+    corpus = FlatCorpus.load(saved(folder, data))
+    list(corpus.trees())
+    list(corpus.sentences())
+    if preparation_of(corpus).lexicon is not None:
+        Parser(cfg_model(corpus), max_bytes=SMALL_CHART).parse_one(SENTENCE)
+
+
+def grammar_file(data: bytes, folder: Path) -> None:
+    use_grammar(WeightedGrammar.load(saved(folder, data)))
+
+
+def model_file(data: bytes, folder: Path) -> None:
+    model = Model.load(saved(folder, data))
+    assert Parser(model, max_bytes=SMALL_CHART).parse_one(SENTENCE).leaves() == SENTENCE
+    if model.kind == "srtsg":
+        table = SubcategoryTable.of_model(model)
+        for label in table.labels():
+            list(table.hierarchy(label))
+        fragments = refined_fragments(model)
+    else:
+        fragments = FragmentTable.of_model(model)
+        if model.kind != "cfg":
+            correction = DerivationCorrection(model)
+            Parser(model, objective="mer-sampled", n_samples=3, correction=correction).parse_one(SENTENCE)
+    for number in fragments.select()[:5]:
+        format_fragment(fragments.fragment(number).tree)
+
+
+def checkpoint_file(make: Callable[[], Training]) -> Callable[[bytes, Path], None]:
+    def read(data: bytes, folder: Path) -> None:
+        training = make()
+        saved_run = Checkpoint.load(saved(folder, data), training.identity())
+        training.restore(saved_run.state)
+        training.iterate(saved_run.iteration + 1)
+        training.model()
+
+    return read
+
+
+# ---- valid inputs ------------------------------------------------------------------------------------------
+
+
+def saved(folder: Path, data: bytes) -> Path:
+    path = folder / "input"
+    path.write_bytes(data)
+    return path
+
+
+def two_files(folder: Path, data: bytes) -> tuple[Path, Path]:
+    first, _, second = data.partition(SEPARATOR)
+    (folder / "second").write_bytes(second)
+    return saved(folder, first), folder / "second"
+
+
+@functools.cache
+def small_corpus(kind: str) -> FlatCorpus:
+    method = "centre-head" if kind == "insertion" else "right"
+    trees = read_brackets(TREES)
+    threshold = 0 if kind == "srtsg" else 1
+    unknown = UnknownWords("three", threshold=threshold)
+    return prepare(trees, binarization=Binarization(method, 1, 1), unknown=unknown)
+
+
+def small_training(kind: str, sites: bool = False) -> Training:
+    corpus = small_corpus(kind)
+    if kind == "srtsg":
+        settings = SrSettings(
+            splits=2, split_iterations=3, average=2, average_every=1, site_iterations=3 * sites, joint_iterations=sites
+        )
+        return SrTraining(corpus, settings, seed=1)
+    return TsgTraining(corpus, TsgSettings(insertion=kind == "insertion", average=1), iterations=3, seed=1)
+
+
+def trained(kind: str, iterations: int, sites: bool = False) -> Training:
+    training = small_training(kind, sites)
+    training.start()
+    for iteration in range(1, iterations + 1):
+        training.iterate(iteration)
+    return training
+
+
+@functools.cache
+def small_model(kind: str) -> Model:
+    if kind == "cfg":
+        return cfg_model(small_corpus("cfg"))
+    return trained(kind, 6 if kind == "srtsg" else 3).model()
+
+
+def file_of(value: Any, folder: Path) -> bytes:
+    value.save(folder / "seed")
+    return (folder / "seed").read_bytes()
+
+
+def checkpoint_of(kind: str, iterations: int, folder: Path, sites: bool = False) -> bytes:
+    training = trained(kind, iterations, sites)
+    return file_of(Checkpoint(iterations, training.identity(), training.state(), {}), folder)
+
+
+def text_targets() -> list[Target]:
+    trees = "\n".join(TREES).encode()
+    marks = [b"(NP ", b"(TOP ", b"( (", b"-NONE-", b"@", b"|", b"^", b"\\", b"+", b"-LRB-"]
+    rows = [b"#BOS 1\n", b"#EOS 1\n", b"#500\tNP\t--\tSB\t0\n", b"#FORMAT 4\n", b"\t", b"500", b"%% x\n", b"#BOT\n", b"#EOT\n"]
+    exported = b"#FORMAT 3\n" + b"".join(
+        format_export(tree, number).encode() + b"\n" for number, tree in enumerate(read_brackets(TREES), 1)
+    )
+    keys = [b"DELETE_LABEL ", b"EQ_LABEL A B\n", b"CUTOFF_LEN 40\n", b"LABELED 0\n", b"MAX_ERROR 10\n", b"DEBUG 1\n"]
+    keys += [b"EQ_WORD a b\n", b"QUOTE_LABEL X\n", b"DELETE_LABEL_FOR_LENGTH Y\n"]
+    rules = b"1 S NP VP\n2.5e-1 S VP\n+1 VP VP#1\n0.5 VP#1 VP\n"
+    lexicon = b"we\tNP 4\nlaugh\tNP 1\tVP 5\ncry\tVP#1 0x1.0p-2\n"
+    disco = b"S\tNP\tVP\t01\t1/4\nS\tVP\t0\t0.5\nVP\tVP#1\t0\t0.25\n"
+    numbers = [b"0x1p4", b"1/0", b"1e-400", b"#1", b"&#32;", b"&#;", b"NP", b"S", b"01", b"+"]
+    text = b"the old dog saw the cat .\nthe/DT dog/NN ran/VBD ./.\n\xc2\xa0 x/ /y //: a\\/b/CD\n"
+    return [
+        Target("brackets", brackets, [trees, *(tree.encode() for tree in TREES)], marks, 20),
+        Target("export", export, [exported], rows, 15),
+        Target("fragment", fragment, [b"(S (NP ) (VP (VBD said) (SBAR )))", b"(NP (DT the) (NN ))"], marks, 20),
+        Target("parameters", parameters, [b"".join(keys), gzip.compress(b"".join(keys), mtime=0)], keys, 14),
+        Target("heads", heads, [PENN.encode(), b"%punctuation , .\nVP left VBD VB\n* rightmost\n"], [b"* left", b"%x"], 4),
+        Target("bitpar", bitpar, [rules + SEPARATOR + lexicon], numbers, 4),
+        Target("discodop", discodop, [disco + SEPARATOR + lexicon], numbers, 4),
+        Target("scores", scores, [trees + b"\n" + SEPARATOR + trees, TREES[0].encode() + SEPARATOR], marks, 10),
+        Target("treebank", treebank, [trees, exported, gzip.compress(trees, mtime=0), lzma.compress(trees)], marks + rows, 2),
+        Target("sentences", sentences, [text], [b"/", b"/NN", b"\\/", b"the ", b"dog/NN "], 3),
+    ]
+
+
+def archive_targets(folder: Path) -> list[Target]:
+    def target(name: str, read: Callable[[bytes, Path], None], *seeds: bytes, weight: int = 1) -> Target:
+        return Target(name, read, list(seeds), [b"PK\x01\x02", b"PK\x05\x06", b"sha256:"], weight, archives=True)
+
+    def training(kind: str, sites: bool = False) -> Callable[[], Training]:
+        return functools.partial(small_training, kind, sites)
+
+    return [
+        target("corpus file", corpus_file, file_of(small_corpus("cfg"), folder)),
+        target("grammar file", grammar_file, file_of(small_model("cfg").grammar, folder), weight=2),
+        target("cfg model", model_file, file_of(small_model("cfg"), folder)),
+        target("tsg model", model_file, file_of(small_model("tsg"), folder)),
+        target("insertion model", model_file, file_of(small_model("insertion"), folder)),
+        target("srtsg model", model_file, file_of(small_model("srtsg"), folder)),
+        target("tsg checkpoint", checkpoint_file(training("tsg")), checkpoint_of("tsg", 2, folder)),
+        target("insertion checkpoint", checkpoint_file(training("insertion")), checkpoint_of("insertion", 3, folder)),
+        target("srtsg checkpoint", checkpoint_file(training("srtsg")), checkpoint_of("srtsg", 5, folder)),
+        target("sites checkpoint", checkpoint_file(training("srtsg", True)), checkpoint_of("srtsg", 9, folder, sites=True)),
+    ]
+
+
+def all_targets(folder: Path) -> dict[str, Target]:
+    """Every target by name; `folder` is for files that are made on the way."""
+    return {target.name: target for target in (*text_targets(), *archive_targets(folder))}
+
+
+TARGET_NAMES = [target.name for target in text_targets()] + [
+    "corpus file",
+    "grammar file",
+    "cfg model",
+    "tsg model",
+    "insertion model",
+    "srtsg model",
+    "tsg checkpoint",
+    "insertion checkpoint",
+    "srtsg checkpoint",
+    "sites checkpoint",
+]

@@ -1,0 +1,163 @@
+"""Deliberate faults in kernels and samplers, each of which the quick tests must notice.
+
+A fault is a text that stands exactly once in a file, what to put in its place, the compiled modules to build with it,
+and the tests that should fail then.
+"""
+
+from typing import NamedTuple
+
+
+class Fault(NamedTuple):
+    """One change to one file, and who should notice."""
+
+    name: str
+    path: str
+    old: str
+    new: str
+    modules: str
+    tests: str
+
+
+HOUSES = "ext/tsgkit/restaurant.hpp"
+STORE = "ext/tsgkit/fragments.hpp"
+TSG = "ext/tsgkit/tsg_sampler.hpp"
+SR = "ext/tsgkit/sr_sampler.hpp"
+SR_RULES = "ext/tsgkit/sr_rules.hpp"
+SR_SITES = "ext/tsgkit/sr_sites.hpp"
+CHART = "ext/tsgkit/_chart.pyx"
+DERIVATIONS = "ext/tsgkit/_derivations.pyx"
+FOREST = "ext/tsgkit/_forest.pyx"
+TREE_SCORE = "ext/tsgkit/_tree_score.pyx"
+VECTORS = "ext/tsgkit/vector_kernels.hpp"
+SCORER = "ext/tsgkit/bracket_scorer.hpp"
+
+RESTAURANT_TESTS = "tests/models/test_restaurant.py"
+TSG_TESTS = "tests/models/test_tsg_sampler.py"
+INSERTION_TESTS = "tests/models/test_insertion_sampler.py"
+SR_TESTS = "tests/models/test_sr_sampler.py"
+SITE_TESTS = "tests/models/test_sr_sites.py"
+CHART_TESTS = "tests/parsing/test_chart.py"
+DERIVATION_TESTS = "tests/parsing/test_derivations.py"
+FOREST_TESTS = "tests/parsing/test_forest.py"
+TREE_SCORE_TESTS = "tests/parsing/test_tree_score.py"
+EVALB_TESTS = "tests/evaluation/test_oracle.py tests/evaluation/test_quirks.py tests/evaluation/test_api.py"
+
+FAULTS = [
+    # ---- restaurants
+    Fault("sign of the discount", HOUSES, "return tables.n_customers - discount * tables.n_tables;",
+          "return tables.n_customers + discount * tables.n_tables;", "_crp", RESTAURANT_TESTS),
+    Fault("new table without the tables there are", HOUSES,
+          "return strength + discount * static_cast<double>(n_tables);", "return strength + discount;",
+          "_crp", RESTAURANT_TESTS),
+    Fault("denominator of tables instead of customers", HOUSES,
+          "return strength + static_cast<double>(n_customers);", "return strength + static_cast<double>(n_tables);",
+          "_crp", RESTAURANT_TESTS),
+    Fault("a table that empties stays", HOUSES, "n_tables -= size == 1;", "n_tables -= size == 0;",
+          "_crp", RESTAURANT_TESTS),
+    Fault("tables drawn without the discount", HOUSES, "target -= (entry.first - discount) * entry.second;",
+          "target -= entry.first * entry.second;", "_crp", RESTAURANT_TESTS),
+    Fault("customers drawn by table", HOUSES, "target -= static_cast<int64_t>(entry.first) * entry.second;",
+          "target -= entry.second;", "_crp", RESTAURANT_TESTS),
+    Fault("seating counts one table too many", HOUSES, "for (int64_t table = 1; table < house.n_tables; ++table) sum +=",
+          "for (int64_t table = 1; table <= house.n_tables; ++table) sum +=", "_crp", RESTAURANT_TESTS),
+    Fault("discount and strength from each other's draws", HOUSES,
+          "(y ? ones_y : zeros_y) += 1.0;", "(y ? zeros_y : ones_y) += 1.0;", "_crp", RESTAURANT_TESTS),
+    # ---- tree-substitution grammars
+    Fault("fragments with swapped children", TSG, "return {part_of(first, node, 0, choice), part_of(first, node, 1, choice)};",
+          "return {part_of(first, node, 1, choice), part_of(first, node, 0, choice)};", "_tsg", TSG_TESTS),
+    Fault("stopping for going on in the base", TSG,
+          "base *= is_site ? stops : (1.0 - stops) * choice.base[below_insertions(first, below - first, choice)];",
+          "base *= is_site ? 1.0 - stops : stops * choice.base[below_insertions(first, below - first, choice)];",
+          "_tsg", TSG_TESTS),
+    Fault("Metropolis-Hastings ratio upside down", TSG, "/ temperature + proposal.log_before - proposal.log_after;",
+          "/ temperature - proposal.log_before + proposal.log_after;", "_tsg", TSG_TESTS),
+    Fault("every proposal accepted", TSG, "if (log_ratio >= 0.0 || own.uniform() < std::exp(log_ratio)) {\n            ++counts.n_accepted;\n            counts.n_changed += before.state",
+          "if (true) {\n            ++counts.n_accepted;\n            counts.n_changed += before.state", "_tsg", TSG_TESTS),
+    Fault("a rejected tree is not unseated", TSG,
+          "        take_back_seats(new_seats_);\n        take_back_unseats(old_seats_);\n        std::copy(before.state",
+          "        take_back_unseats(old_seats_);\n        std::copy(before.state", "_tsg", TSG_TESTS),
+    Fault("a refused tree keeps its proposal's dishes", TSG,
+          "        std::copy(before.number.begin(), before.number.end(), dish.begin() + first);\n", "",
+          "_tsg", TSG_TESTS),
+    Fault("frontier and internal nodes exchanged in the posterior of stopping", TSG,
+          "set_stop(symbol, own.beta(1.0 + sums.frontier[symbol], 1.0 + sums.internal[symbol]));",
+          "set_stop(symbol, own.beta(1.0 + sums.internal[symbol], 1.0 + sums.frontier[symbol]));", "_tsg", TSG_TESTS),
+    Fault("inside value without the base", TSG, "double total = to_base * base;", "double total = 0.5 * to_base * base;",
+          "_tsg", TSG_TESTS),
+    Fault("a fragment in use is removed", STORE,
+          "return fragment.tables.n_customers || fragment.n_above_left || fragment.n_above_right;",
+          "return fragment.tables.n_customers || fragment.n_above_left;", "_tsg", TSG_TESTS),
+    Fault("uses of a part not counted down", STORE, "                --fragments[fragment.right].n_above_right;\n", "",
+          "_tsg", TSG_TESTS),
+    # ---- insertion
+    Fault("foot on the other side", TSG, "if (choice.state[node] == kLeftFoot + side) return FOOT;",
+          "if (choice.state[node] == kLeftFoot + 1 - side) return FOOT;", "_tsg", INSERTION_TESTS),
+    Fault("no insertion at the foot counted twice", TSG,
+          "if (!is_stacked) result -= log_no_insert[symbol];   // the foot's", "", "_tsg", INSERTION_TESTS),
+    Fault("auxiliary trees in the restaurant of initial trees", TSG,
+          "return label[node] + (value >= kLeftFoot ? static_cast<int32_t>(n_labels()) : 0);", "return label[node];",
+          "_tsg", INSERTION_TESTS),
+    # ---- subcategories
+    Fault("refined rule without its share of the base", SR,
+          "return (house.old_weight(rule_cells[block.first + index]) + house.new_weight() * base_probability(block, index))",
+          "return (house.old_weight(rule_cells[block.first + index]) + base_probability(block, index))", "_sr", SR_TESTS),
+    Fault("the base restaurant is not told of a table that is gone", SR, "            } else if (levels >= 3) {\n                leave(",
+          "            } else if (levels > 3) {\n                leave(", "_sr", SR_TESTS),
+    Fault("inside values of swapped children", SR, "{l[0] * r[0], l[0] * r[1], l[1] * r[0], l[1] * r[1]}",
+          "{l[0] * r[0], l[1] * r[0], l[0] * r[1], l[1] * r[1]}", "_sr", SR_TESTS),
+    Fault("outside values without the sibling", SR,
+          "outside[2 * children[0] + l] += value * inside_[2 * children[1] + r];",
+          "outside[2 * children[0] + l] += value;", "_sr", SR_TESTS),
+    Fault("word base once per customer", SR,
+          "result += word_cells[block.base_first].n_tables * std::log(class_word_base[block.word_class]);",
+          "result += word_cells[block.base_first].n_customers * std::log(class_word_base[block.word_class]);",
+          "_sr", SR_TESTS),
+    # ---- sites on refined trees
+    Fault("sum of refined rules without their denominator", SR_RULES,
+          "return (result + from.new_weight() * base) / from.denominator();",
+          "return (result + from.new_weight() * base) / (from.denominator() + 1.0);", "_sr_sites", SITE_TESTS),
+    Fault("children's values exchanged in the sum", SR_RULES,
+          "result += from.old_weight(cells[0][cell]) * left[refined.left] * right[refined.right];",
+          "result += from.old_weight(cells[0][cell]) * left[refined.right] * right[refined.left];",
+          "_sr_sites", SITE_TESTS),
+    Fault("stopping of sites from the wrong counts", SR_SITES,
+          "set_stop(number, own.beta(1.0 + sums.frontier[number], 1.0 + sums.internal[number]));",
+          "set_stop(number, own.beta(1.0 + sums.frontier[number], 1.0));", "_sr_sites", SITE_TESTS),
+    # ---- the chart
+    Fault("last split point left out", CHART,
+          "value = dot_product(left_values + low, right_values + low, high - low + 1)",
+          "value = dot_product(left_values + low, right_values + low, high - low)", "_chart", CHART_TESTS),
+    Fault("a row does not grow", CHART, "        self.left_high[slot] = end\n", "", "_chart", CHART_TESTS),
+    Fault("cycles closed by the best path in sums", CHART,
+          "                closure = &grammar.cycle_best[grammar.cycle_matrix[cycle]]\n            for row in range(size):\n",
+          "                pass\n            closure = &grammar.cycle_best[grammar.cycle_matrix[cycle]]\n            for row in range(size):\n",
+          "_chart", CHART_TESTS),
+    Fault("a forbidden symbol is stored", CHART, "                if value > 0.0 and self.is_allowed(cell, symbol):\n",
+          "                if value > 0.0:\n", "_chart", CHART_TESTS),
+    Fault("sum for maximum in short products", VECTORS,
+          "        const double product = left[k] * right[k];\n        best = product > best ? product : best;\n    }\n    return best;\n}\n\ninline void add_scaled",
+          "        const double product = left[k] * right[k];\n        best += product;\n    }\n    return best;\n}\n\ninline void add_scaled",
+          "_chart", CHART_TESTS),
+    # ---- what is read off the chart
+    Fault("derivations with swapped children", DERIVATIONS,
+          "            waiting.push_back(node_of(choice.right, choice.split, visit.node.end))\n",
+          "            waiting.push_back(node_of(choice.left, choice.split, visit.node.end))\n", "_derivations", DERIVATION_TESTS),
+    Fault("the last choice is never drawn", DERIVATIONS, "    target = uniform(generator) * total\n",
+          "    target = uniform(generator) * total * 0.5\n", "_derivations", DERIVATION_TESTS),
+    Fault("posterior of a unary rule without its child", FOREST,
+          "                        posterior = grammar.down_weight[edge] * self.outside[symbol] * (\n"
+          "                            self.chart.inside_of(start, end, child))\n",
+          "                        posterior = grammar.down_weight[edge] * self.outside[symbol]\n",
+          "_forest", FOREST_TESTS),
+    Fault("a bridge taken for a unary rule", TREE_SCORE,
+          "                if not grammar.up_is_bridge[edge] and grammar.label[grammar.up_parent[edge]] == label:\n",
+          "                if grammar.label[grammar.up_parent[edge]] == label:\n", "_tree_score", TREE_SCORE_TESTS),
+    Fault("a tree's scale forgotten", TREE_SCORE, "                log_scale += self.close_bridges(node)\n",
+          "                self.close_bridges(node)\n", "_tree_score", TREE_SCORE_TESTS),
+    # ---- scores
+    Fault("complete match without the test brackets", SCORER,
+          "            complete += row.gold == row.test && row.test == row.matched;\n            crossing",
+          "            complete += row.gold == row.matched;\n            crossing", "_brackets", EVALB_TESTS),
+    Fault("two crossings are too many", SCORER, "two_or_less_crossing += row.crossing <= 2;",
+          "two_or_less_crossing += row.crossing < 2;", "_brackets", EVALB_TESTS),
+]

@@ -1,0 +1,58 @@
+"""Numbers from files, checked before anything is computed by them: tables of restaurants, weights and counts."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+
+def checked_rows(rows: object, lowest: Sequence[int], ends: Sequence[int]) -> np.ndarray:
+    """Rows of whole numbers, each at least its column's lowest and below its column's end.
+
+    Raises
+    ------
+    ValueError
+        If they are anything else.
+
+    Examples
+    --------
+    >>> checked_rows([[0, 3], [1, 2]], [0, 1], [2, 4]).tolist()
+    [[0, 3], [1, 2]]
+    >>> checked_rows([[2, 3]], [0, 1], [2, 4])
+    Traceback (most recent call last):
+        ...
+    ValueError: a table is not there
+    """
+    array = np.asarray(rows)
+    if array.dtype.kind not in "iu" or array.ndim != 2 or array.shape[1] != len(lowest):
+        raise ValueError("tables are not rows of whole numbers")
+    if (array < np.array(lowest)).any() or (array >= np.array(ends)).any():
+        raise ValueError("a table is not there")
+    return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def n_guests(rows: np.ndarray, n_cells: int) -> np.ndarray:
+    """How many sit at the tables of every cell; rows begin with the cell and end with table size and number of such.
+
+    Examples
+    --------
+    >>> n_guests(np.array([[1, 3, 2], [1, 1, 1]]), 3).tolist()
+    [0.0, 7.0, 0.0]
+    """
+    # Numbers too large to be whole in floating point are too large to be right, and do not overflow.
+    return np.bincount(rows[:, 0], weights=rows[:, -2].astype(np.float64) * rows[:, -1], minlength=n_cells)
+
+
+def require_amounts(values: np.ndarray, dtype: str, shape: tuple[int, ...]) -> None:
+    """Refuse an array unless it has this type and shape and nothing but finite numbers from 0 on.
+
+    Examples
+    --------
+    >>> require_amounts(np.array([0.5, np.nan]), "float64", (2,))
+    Traceback (most recent call last):
+        ...
+    ValueError: an amount is negative or no number
+    """
+    if values.dtype != np.dtype(dtype) or values.shape != shape:
+        raise ValueError("an array has the wrong type or shape")
+    if not ((values >= 0) & (values < np.inf)).all():
+        raise ValueError("an amount is negative or no number")
