@@ -31,6 +31,8 @@ STYLE = (
     ".pair>div,.plots>div{overflow-x:auto;min-width:0}"
     ".plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,27rem),1fr));gap:1rem}"
     ".plots svg{max-width:100%;height:auto}"
+    ".hierarchy td{padding-top:0;padding-bottom:0}.hierarchy .name{text-align:left;padding-right:1.2rem}"
+    ".rung{display:inline-block;width:1.1rem;height:1.7em;vertical-align:middle;border-left:2px solid var(--hue)}"
     "details{margin:.5rem 0}summary{cursor:pointer;padding:.2rem 0}"
     ".right{color:var(--right)}.wrong{color:var(--wrong)}.missed{color:var(--missed)}"
     "mark{background:none;color:inherit;font-weight:700;text-decoration:underline;text-underline-offset:.2em}"

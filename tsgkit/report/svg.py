@@ -36,7 +36,7 @@ STYLE = (
     ".tsg .badge{fill:var(--hue)}.tsg .plus{fill:var(--paper);font-weight:700;font-size:12px}"
     ".tsg .paper{fill:var(--paper)}"
     ".tsg .right text{fill:var(--right)}.tsg .wrong text{fill:var(--wrong)}.tsg .missed text{fill:var(--missed)}"
-    + "".join(f".tsg .hue{number}{{--hue:var(--hue{number})}}" for number in range(len(HUES)))
+    + "".join(f".hue{number}{{--hue:var(--hue{number})}}" for number in range(len(HUES)))
 )
 
 

@@ -1,0 +1,320 @@
+"""The web page and the report in a real Chromium: typed into, clicked, looked at, and without a complaint.
+
+Pictures of what was seen are kept in build/screenshots; those of the manual are made by the same tests
+(``make screenshots``), which then train their models longer.
+"""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from contextlib import contextmanager
+
+import pytest
+from report.browser import DESKTOP, PHONE, Browser
+
+from tsgkit.models.model import Model
+from tsgkit.parsing import Parser
+from tsgkit.tools import report as report_command
+from tsgkit.tools import train as train_command
+from tsgkit.treebank.brackets import format_tree
+
+SENTENCE = "My sister wants a bag of flour and a dozen eggs."
+WORDS = ["My", "sister", "wants", "a", "bag", "of", "flour", "and", "a", "dozen", "eggs", "."]
+FOR_MANUAL = bool(os.environ.get("TSGKIT_SCREENSHOTS"))
+OPTIONS = {
+    "tsg": ["--iterations=400"] if FOR_MANUAL else ["--iterations=20", "--average=2"],
+    "insertion": ["--iterations=200", "--average=1"] if FOR_MANUAL else ["--iterations=20", "--average=1"],
+    "srtsg": [] if FOR_MANUAL else ["--splits=2", "--split-iterations=4", "--joint-iterations=6", "--average=1"],
+}
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """Models of three kinds."""
+    folder = tmp_path_factory.mktemp("browser")
+    found = {}
+    for kind, options in OPTIONS.items():
+        found[kind] = folder / f"{kind}.model"
+        command = [f"--model={kind}", "--quiet", *options, f"--output={found[kind]}", "sampler:train"]
+        assert train_command.main(command) == 0
+    return found
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    started = Browser(tmp_path_factory.mktemp("profile"))
+    yield started
+    started.close()
+
+
+@contextmanager
+def serving(*arguments):
+    """``tsgkit serve`` as a process of its own; gives its address."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "tsgkit", "serve", f"--port={port}", *map(str, arguments)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    try:
+        line = process.stderr.readline()
+        assert f"http://127.0.0.1:{port}/" in line, line
+        yield f"http://127.0.0.1:{port}/"
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
+
+
+@pytest.fixture(scope="module")
+def address(trained):
+    pytest.importorskip("flask", reason="flask is not installed")
+    pytest.importorskip("waitress", reason="waitress is not installed")
+    with serving(trained["tsg"], "--max-length=40") as found:
+        yield found
+
+
+@pytest.fixture
+def page(browser, address):
+    """The page, fresh; at the end, the console must be empty."""
+    browser.open(address)
+    yield Shown(browser)
+    assert browser.complaints() == []
+
+
+class Shown:
+    """The page in the browser, by what a person does."""
+
+    def __init__(self, browser):
+        self.browser, self.driver = browser, browser.driver
+
+    def one(self, selector):
+        return self.driver.find_element("css selector", selector)
+
+    def all(self, selector):
+        return self.driver.find_elements("css selector", selector)
+
+    def wait(self, condition, seconds=30):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            value = condition()
+            if value:
+                return value
+            time.sleep(0.05)
+        pytest.fail(f"nothing happened; the page says {self.one('body').text!r}")
+
+    def ask(self, text):
+        """Type a sentence and press Enter."""
+        field = self.one("#sentence")
+        field.clear()
+        field.send_keys(text + "\n")
+        self.wait(lambda: "Parsing" not in self.one("#status").text)
+
+    def parse(self, text=SENTENCE):
+        self.ask(text)
+        self.wait(lambda: self.all("#picture svg"))
+
+    def labels(self):
+        """The text of all nodes of the picture."""
+        script = "return [...document.querySelectorAll('#picture .node')].map(n => n.lastElementChild.firstChild.data)"
+        return self.driver.execute_script(script)
+
+    def press(self, *keys):
+        for key in keys:
+            self.driver.switch_to.active_element.send_keys(key)
+
+
+def test_type_parse_and_see_the_tree(page, trained):
+    page.parse()
+    parse = Parser(trained["tsg"]).analyse(WORDS, k=5)
+    assert [code.text for code in page.all("#trees code")] == [format_tree(tree) for tree in parse.trees]
+    assert [label for label in page.labels() if label in WORDS] == WORDS
+    assert page.one("#tokens").get_attribute("value") == " ".join(WORDS)
+    shares = [float(each.text.removesuffix(" %").removeprefix("<")) for each in page.all("#trees .share")]
+    assert len(shares) == len(parse.trees) > 1
+    assert 0 < sum(shares) <= 100.5
+    page.browser.picture("serve-tree")
+
+
+def test_another_of_the_best_trees(page):
+    page.parse()
+    before = page.labels()
+    page.all("#trees input")[-1].click()
+    assert page.labels() != before
+    assert page.all("#trees label:has(:checked) code")[0].text == page.all("#trees code")[-1].text
+
+
+def test_the_derivation_has_colours_and_says_why(page):
+    page.parse()
+    assert page.all("#picture .halo") == []
+    page.one("#tab-derivation").click()
+    halos = page.all("#picture .halo")
+    fragments = page.all("#why > li")
+    assert len(halos) == len(fragments) > 3
+    colours = {halo.value_of_css_property("stroke") for halo in halos}
+    assert len(colours) >= min(len(halos), 6)
+    assert all("×" in each.text for each in fragments)
+    assert page.all("#why mark")
+    first = page.one('#picture .node[data-step="0"]')
+    page.driver.execute_script("arguments[0].dispatchEvent(new MouseEvent('click'))", first)
+    assert "lit" in page.one("#fragment-0").get_attribute("class")
+    page.browser.picture("serve-derivation")
+
+
+def test_what_else_could_stand_at_a_node(page):
+    page.parse()
+    numbers = page.driver.execute_script("return state.answer.trees[0].nodes.map((n, i) => n && n.posterior < 1 ? i : -1)")
+    unsure = [number for number in numbers if number >= 0]
+    page.driver.execute_script(
+        "document.querySelector(`#picture .node[data-node='${arguments[0]}']`).dispatchEvent(new MouseEvent('click'))",
+        unsure[-1],
+    )
+    assert page.one("#node-section").is_displayed()
+    assert "over “" in page.one("#node-title").text
+    rows = page.all("#node tbody tr")
+    assert rows or "Nothing else" in page.one("#node").text
+    page.browser.picture("serve-node")
+
+
+def test_words_can_be_changed(page):
+    page.parse("don't stop the bus")
+    tokens = page.one("#tokens")
+    assert tokens.get_attribute("value") == "do n't stop the bus"
+    tokens.clear()
+    tokens.send_keys("don't stop the bus !\n")
+    page.wait(lambda: "don't" in page.labels())
+    assert page.labels()[-1] == "!"
+    # A reload brings back what was asked last.
+    page.driver.refresh()
+    page.wait(lambda: page.all("#picture svg"))
+    assert page.one("#tokens").get_attribute("value") == "don't stop the bus !"
+
+
+def test_problems_are_shown_and_pass(page):
+    for text, message in (("", "There are no words"), ("word " * 41, "at most 40")):
+        page.ask(text)
+        problem = page.one("#problem")
+        page.wait(problem.is_displayed)
+        assert message.lower() in problem.text.lower()
+        assert not page.one("#result").is_displayed()
+    page.browser.picture("serve-problem")
+    # The refusals stand in the console as failed requests, and nothing else does.
+    complaints = page.browser.complaints()
+    assert len(complaints) == 2
+    assert all("/api/parse" in each and ("400" in each or "413" in each) for each in complaints)
+    page.parse()
+    assert not page.one("#problem").is_displayed()
+
+
+def test_markup_is_shown_as_text(page):
+    page.parse("<b>bold</b> <script>alert(1)</script> & 'x'")
+    assert page.all("#picture script, #picture b, #why b, #why script") == []
+    assert "script" in " ".join(page.labels())
+
+
+def test_by_keyboard_alone(page):
+    from selenium.webdriver.common.keys import Keys  # noqa: PLC0415 - optional
+
+    assert page.driver.switch_to.active_element.get_attribute("id") == "sentence"
+    page.press("The old man smiled .", Keys.ENTER)
+    page.wait(lambda: page.all("#picture svg"))
+    for _ in range(30):
+        page.press(Keys.TAB)
+        if page.driver.switch_to.active_element.get_attribute("id") == "tab-tree":
+            break
+    page.press(Keys.ARROW_RIGHT)
+    assert page.all("#picture .halo")
+    page.press(Keys.ARROW_LEFT)
+    for _ in range(30):
+        page.press(Keys.TAB)
+        if page.driver.switch_to.active_element.get_attribute("data-node"):
+            break
+    page.press(Keys.ENTER)
+    assert page.one("#node-title").text.startswith("TOP over")
+
+
+def test_copies(page):
+    """What is copied is taken where the browser would put it; pictures are real ones."""
+    page.parse()
+    page.one("#tab-derivation").click()
+    page.driver.execute_script(
+        "window.copied = [];"
+        "navigator.clipboard.writeText = async (text) => { window.copied.push(text); };"
+        "navigator.clipboard.write = async ([item]) => {"
+        " const blob = await item.getType('image/png');"
+        " window.copied.push([...new Uint8Array(await blob.arrayBuffer())].slice(0, 24)); };"
+    )
+    for number, form in enumerate(("brackets", "svg", "png", "latex"), start=1):
+        page.one(f"[data-copy={form}]").click()
+        page.wait(lambda number=number: page.driver.execute_script("return window.copied.length") == number)
+    brackets, svg, png, latex = page.driver.execute_script("return window.copied")
+    assert brackets == page.one("#trees code").text
+    assert svg.startswith("<svg ")
+    assert "prefers-color-scheme:dark" in svg
+    assert bytes(png[:8]) == b"\x89PNG\r\n\x1a\n"
+    assert int.from_bytes(bytes(png[16:20])) > 300
+    assert "\\begin{forest}" in latex
+
+
+@pytest.mark.parametrize(("name", "size", "dark"), [("dark", DESKTOP, True), ("phone", PHONE, False)])
+def test_dark_and_narrow(browser, address, name, size, dark):
+    browser.open(address, size=size, dark=dark)
+    page = Shown(browser)
+    page.parse()
+    page.one("#tab-derivation").click()
+    assert browser.wide() <= 0
+    paper = page.one("body").value_of_css_property("background-color")
+    assert (paper == "rgba(255, 255, 255, 1)") != dark
+    if size == PHONE:
+        page.driver.execute_script("document.querySelector('.bar').scrollIntoView()")
+    browser.picture(f"serve-{name}")
+    assert browser.complaints() == []
+
+
+def test_it_loads_within_a_second(browser, address):
+    browser.open(address)
+    browser.open(address)
+    script = "return performance.getEntriesByType('navigation')[0].loadEventEnd"
+    assert 0 < browser.driver.execute_script(script) < 1000
+
+
+def test_several_models(browser, trained):
+    pytest.importorskip("waitress", reason="waitress is not installed")
+    with serving(trained["tsg"], trained["srtsg"]) as address:
+        browser.open(address)
+        page = Shown(browser)
+        page.parse()
+        assert page.one("#models").text == "tsg.model (tsg) × srtsg.model (srtsg)"
+        option = page.all("#model option")[1]
+        option.click()
+        page.wait(lambda: any("-" in each.text for each in page.all("#why code")) and page.all("#picture svg"))
+        assert browser.complaints() == []
+        about = json.load(urllib.request.urlopen(f"{address}api/about"))
+        assert len(about["models"]) == 2
+
+
+@pytest.mark.parametrize("kind", OPTIONS)
+def test_the_report(browser, trained, tmp_path, kind):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    output = tmp_path / "report.html"
+    chains = [str(trained[kind])]
+    assert report_command.main(["--quiet", "--dev=sampler:dev", f"--output={output}", *chains]) == 0
+    for name, size, dark in (("", DESKTOP, False), ("-dark", DESKTOP, True), ("-phone", PHONE, False)):
+        browser.open(output.as_uri(), size=size, dark=dark)
+        assert browser.wide() <= 0
+        assert browser.complaints() == []
+        browser.picture(f"report-{kind}{name}")
+    page = Shown(browser)
+    browser.open(output.as_uri())
+    assert len(page.all(".plots svg")) >= 4
+    labels = Model.load(trained[kind]).grammar.labels
+    drawn = page.driver.execute_script("return [...document.querySelectorAll('.tsg text')].map(t => t.textContent)")
+    assert {"NP", "VP"} <= {label for label in labels if label in drawn}
+    strokes = {halo.value_of_css_property("stroke") for halo in page.all("#derivations .halo")[:12]}
+    assert len(strokes) > 3
+    for section in ("derivations", "worst", "subcategories", "auxiliary"):
+        if page.all(f"#{section}"):
+            page.driver.execute_script("document.getElementById(arguments[0]).scrollIntoView()", section)
+            browser.picture(f"report-{kind}-{section}")

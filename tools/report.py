@@ -1,0 +1,71 @@
+"""Write a report on a model: one HTML page with its training, its fragments, derivations, and scores.
+
+Usage:
+  tsgkit report [options] --output=FILE MODEL...
+  tsgkit report -h | --help | --version
+
+Several models are chains of one kind: their training is plotted together, what was learned is shown of the first, and
+sentences of --dev are parsed by all together, as `tsgkit parse` does. The page needs no network and runs no script.
+Needs matplotlib: pip install 'tsgkit[plot]'.
+
+Options:
+  -o FILE, --output=FILE   the page to write
+  --dev=TREEBANK           parse this treebank (as for `tsgkit prepare`) and show how well that went
+  --fragments=N            so many fragments, and so many auxiliary trees [default: 24]
+  --derivations=N          so many sentences with their derivations [default: 6]
+  --worst=N                so many sentences with the lowest scores [default: 10]
+  --threads=N              for parsing; the page is the same for any number [default: 1]
+  -q, --quiet              no progress
+  -h, --help               this text
+  --version                the version
+"""
+
+import os
+import sys
+from typing import Any
+
+from tsgkit.cli import command, integer, parse_arguments
+from tsgkit.files import open_output
+from tsgkit.models.model import Model
+from tsgkit.parsing import Parse, Parser
+from tsgkit.parsing.product import ProductParser
+from tsgkit.progress import progress
+from tsgkit.report.model_report import Report, ReportSettings
+from tsgkit.treebank import read_trees
+from tsgkit.treebank.trees import words
+
+
+def parsed(arguments: dict[str, Any], models: list[Model]) -> dict[str, Any]:
+    """The trees of the treebank to parse, clean, and their sentences' parses."""
+    source, cleaning = arguments["--dev"], models[0].preparation.cleaning
+    clean = [tree for tree in map(cleaning.apply, read_trees(source)) if tree is not None]
+    parser = Parser(models[0]) if len(models) == 1 else ProductParser(models)
+    sentences = [(words(tree), None) for tree in clean]
+    parses = parser.parse_batch(sentences, threads=integer(arguments, "--threads", 1))
+    shown = progress(parses, "parsing", "sentences", total=len(clean), quiet=arguments["--quiet"])
+    found: list[Parse] = list(shown)
+    return {"gold": [cleaning.undo(tree) for tree in clean], "parses": found, "source": source}
+
+
+@command
+def main(argv: list[str]) -> int:
+    """Write the page."""
+    arguments = parse_arguments(__doc__, argv)
+    settings = ReportSettings(
+        n_fragments=integer(arguments, "--fragments", 0),
+        n_derivations=integer(arguments, "--derivations", 0),
+        n_worst=integer(arguments, "--worst", 0),
+    )
+    models = [Model.load(path) for path in arguments["MODEL"]]
+    names = [os.path.basename(path) for path in arguments["MODEL"]]
+    report = Report(models, names, settings)
+    if arguments["--dev"] is not None:
+        for name, value in parsed(arguments, models).items():
+            setattr(report, name, value)
+    with open_output(arguments["--output"]) as file:
+        file.write(report.page())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
