@@ -26,7 +26,8 @@ def sized(elements, smallest, largest):
 def grammars(draw, cyclic=True):
     """A tiny weighted grammar, proper or not, most of the time with derivations for most sentences.
 
-    With `cyclic`, unary rules and bridges may go in circles; what they lose on the way round is drawn too.
+    With `cyclic`, unary rules and bridges may go in circles; what they lose on the way round is drawn too. The last
+    symbols, before they are shuffled, may have no label.
     """
     n_symbols = draw(st.integers(2, 6))
     n_labels = draw(st.integers(1, min(4, n_symbols)))
@@ -45,12 +46,17 @@ def grammars(draw, cyclic=True):
         units = draw(sized(st.sampled_from([0.1, 1.0, 10.0]), n_symbols, n_symbols))
         single = damped(single, draw(st.sampled_from([0.3, 0.9])), units)
     is_bridge = [wish and projection[x] == projection[y] for x, y, _, wish in single]
-    name = draw(st.permutations(range(n_symbols)))
-    label_of = [0] * n_symbols
-    for old, new in enumerate(name):
-        label_of[new] = projection[old]
     unary = [rule for rule, bridge in zip(single, is_bridge, strict=True) if not bridge]
     bridge = [rule for rule, bridge in zip(single, is_bridge, strict=True) if bridge]
+    for bare in range(n_symbols, n_symbols + draw(st.integers(0, 2))):
+        projection.append(-1)
+        bridge += [(bare, child, weight, True) for child, weight in draw(sized(st.tuples(symbol, weights), 1, 3))]
+        for parent, other, is_left, weight in draw(sized(st.tuples(symbol, symbol, st.booleans(), weights), 1, 3)):
+            binary.append((parent, bare, other, weight) if is_left else (parent, other, bare, weight))
+    name = draw(st.permutations(range(len(projection))))
+    label_of = [0] * len(projection)
+    for old, new in enumerate(name):
+        label_of[new] = projection[old]
     return WeightedGrammar(
         labels=[f"L{number}" for number in range(n_labels)],
         words=[f"w{number}" for number in range(n_words)],

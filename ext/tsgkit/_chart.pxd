@@ -36,6 +36,7 @@ cdef class Projection:
     cdef index_t[::1] expansion_start    # per coarse label, and one more
     cdef symbol_t[::1] expansion         # the fine labels of a coarse one
     cdef symbol_t[::1] coarse_symbol     # per fine symbol (rank): a coarse symbol (rank), or -1
+    cdef symbol_t[::1] block_symbol      # per block of rules: that of all its parents, or -1 if they differ
 
 
 cdef struct LiveBlock:

@@ -98,6 +98,17 @@ cdef class Projection:
             mapped = np.where(symbol_map >= 0, coarse.rank_of_symbol[symbol_map], -1)
             coarse_symbol[fine.rank_of_symbol] = mapped
         self.coarse_symbol = coarse_symbol
+        self.find_block_symbols()
+
+    def find_block_symbols(self):
+        cdef const GrammarTable* grammar = &self.fine.table
+        cdef index_t n_blocks = grammar.block_start[grammar.n_labels], block, position
+        self.block_symbol = np.full(n_blocks + 1, -1, dtype=np.int32)
+        for block in range(n_blocks):
+            self.block_symbol[block] = self.coarse_symbol[grammar.block_parent[grammar.block_parent_start[block]]]
+            for position in range(grammar.block_parent_start[block], grammar.block_parent_start[block + 1]):
+                if self.coarse_symbol[grammar.block_parent[position]] != self.block_symbol[block]:
+                    self.block_symbol[block] = -1
 
 
 @cython.final
@@ -272,7 +283,7 @@ cdef class Chart:
 
     cdef int clear(self, position_t n_words) except -1 nogil:
         cdef index_t n_rows = n_words + 1
-        cdef index_t n_flags = n_rows * self.grammar.n_labels
+        cdef index_t n_flags = n_rows * self.grammar.table.n_labels
         self.n_words = n_words
         self.stride = (n_rows + 3) // 4 * 4
         self.n_position_words = (n_rows + 63) // 64
@@ -290,7 +301,7 @@ cdef class Chart:
         cdef index_t row
         for row in range(n_rows):
             self.row_symbols[row].clear()
-        self.label_stamp.assign(self.grammar.n_labels, -1)
+        self.label_stamp.assign(self.grammar.table.n_labels, -1)
         self.last_stamp = -1
         self.is_over_budget = (
             8 * n_rows * self.grammar.n_symbols + 16 * n_flags * self.n_position_words + 32 * n_rows * n_rows
@@ -413,6 +424,7 @@ cdef class Chart:
         cdef const bits_t* right_alive = &self.right_alive[end * <index_t>grammar.n_labels * n_words]
         cdef bits_t inside = inner_positions(start, end, word), left, both
         cdef bint is_narrow = end >> 6 == word   # all split points are in one word of flags
+        cdef symbol_t coarse
         cdef LiveBlock live
         self.live_begin[cell] = self.live_blocks.size()
         for position in range(<index_t>self.cell_labels.size()):
@@ -422,6 +434,9 @@ cdef class Chart:
                 if is_narrow and not left:
                     continue
                 for block in range(grammar.group_block_start[group], grammar.group_block_start[group + 1]):
+                    coarse = self.projection.block_symbol[block]
+                    if coarse >= 0 and not self.mask.has_symbol(cell, coarse):
+                        continue
                     if is_narrow:
                         both = left & right_alive[grammar.block_right_label[block] * n_words + word]
                         if not both:
@@ -437,7 +452,7 @@ cdef class Chart:
     cdef bint split_range(self, index_t block, position_t start, position_t end,
                           position_t* low, position_t* high) noexcept nogil:
         """The first and the last split point at which both child labels of a treebank rule are alive."""
-        cdef index_t n_words = self.n_position_words, n_labels = self.grammar.n_labels, word
+        cdef index_t n_words = self.n_position_words, n_labels = self.grammar.table.n_labels, word
         cdef const bits_t* left = &self.left_alive[
             (start * n_labels + self.grammar.table.block_left_label[block]) * n_words]
         cdef const bits_t* right = &self.right_alive[
@@ -513,10 +528,11 @@ cdef class Chart:
                     self.cell_labels.push_back(self.projection.expansion[position])
 
     cdef bint is_allowed(self, index_t cell, symbol_t symbol) noexcept nogil:
-        cdef symbol_t coarse
+        cdef symbol_t coarse, label = self.grammar.table.label[symbol]
         if not self.is_masked:
             return True
-        if self.label_stamp[self.grammar.table.label[symbol]] != cell:
+        # A symbol without a label of its own stands where those do that it has bridges to.
+        if label < self.grammar.table.n_treebank_labels and self.label_stamp[label] != cell:
             return False
         if not self.projection.by_symbol:
             return True
@@ -887,7 +903,7 @@ cdef class Chart:
         with nogil:
             mask.label_bits.assign(n_cells * mask.n_label_words, 0)
             mask.symbol_bits.assign(n_cells * mask.n_symbol_words, 0)
-            shares.assign(self.grammar.n_labels, 0.0)
+            shares.assign(self.grammar.table.n_labels, 0.0)
             for start in range(self.n_words):
                 for end in range(start + 1, self.n_words + 1):
                     cell = self.cell_of(start, end)
@@ -901,7 +917,7 @@ cdef class Chart:
                                 <bits_t>1 << (symbol & 63))
                     for position in range(self.cell_begin[cell], self.cell_end[cell]):
                         label = self.grammar.table.label[self.cell_symbols[position]]
-                        if shares[label] >= threshold:
+                        if shares[label] >= threshold and label < self.grammar.n_labels:
                             mask.label_bits[cell * mask.n_label_words + (label >> 6)] |= <bits_t>1 << (label & 63)
                         shares[label] = 0.0
         return mask

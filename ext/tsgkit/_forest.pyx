@@ -211,6 +211,9 @@ def forest_of(Chart chart, weight_t smallest=1e-12):
     cdef Collector collector = Collector(chart, forest, smallest)
     with nogil:
         collector.run()
+    if chart.grammar.table.n_labels > chart.grammar.n_labels:
+        # Rules with the same labels came from different children: labelled ones, and some that are not.
+        forest.merge()
     return forest
 
 
@@ -223,11 +226,13 @@ cdef class Collector:
     cdef weight_t smallest
     cdef vector[weight_t] outside        # per symbol: outside value over the total, in the cell at work
     cdef vector[weight_t] at_split       # per split point
+    cdef vector[weight_t] of_label       # per label; zero between rules
 
     def __init__(self, Chart chart, Forest forest, weight_t smallest):
         self.chart, self.forest, self.smallest = chart, forest, smallest
         self.outside.assign(chart.grammar.n_symbols, 0.0)
         self.at_split.assign(chart.n_words + 1, 0.0)
+        self.of_label.assign(chart.grammar.n_labels, 0.0)
 
     cdef void run(self) noexcept nogil:
         cdef position_t length, start
@@ -310,6 +315,7 @@ cdef class Collector:
         cdef const weight_t* outside = self.outside.data()
         cdef index_t stride = self.chart.stride, run, pair, rule, left_slot, right_slot
         cdef position_t split, left_low, left_high, first, last
+        cdef symbol_t left, right
         cdef weight_t value
         for run in range(grammar.run_start[block], grammar.run_start[block + 1]):
             left_slot = left_slots[grammar.run_left[run]]
@@ -337,10 +343,37 @@ cdef class Collector:
                         &self.chart.right_inside[right_slot * stride + first], value, last - first + 1)
         for split in range(low, high + 1):
             if self.at_split[split] >= self.smallest:
-                self.forest.add(
-                    start, split, end, label, grammar.block_left_label[block], grammar.block_right_label[block],
-                    self.at_split[split])
+                left, right = grammar.block_left_label[block], grammar.block_right_label[block]
+                if left >= grammar.n_treebank_labels:
+                    self.share_out(left, start, split)
+                    for left in range(grammar.n_treebank_labels):
+                        self.take_share(start, split, end, label, left, right, left)
+                elif right >= grammar.n_treebank_labels:
+                    self.share_out(right, split, end)
+                    for right in range(grammar.n_treebank_labels):
+                        self.take_share(start, split, end, label, left, right, right)
+                else:
+                    self.forest.add(start, split, end, label, left, right, self.at_split[split])
             self.at_split[split] = 0.0
+
+    cdef void share_out(self, symbol_t label, position_t start, position_t end) noexcept nogil:
+        """For a symbol without a label, which has bridges only: the share of every label in its inside value."""
+        cdef const GrammarTable* grammar = &self.chart.grammar.table
+        cdef symbol_t symbol = grammar.unlabelled[label - grammar.n_treebank_labels], child
+        cdef weight_t total = self.chart.inside_of(start, end, symbol)
+        cdef index_t edge
+        for edge in range(grammar.down_start[symbol], grammar.down_start[symbol + 1]):
+            child = grammar.down_child[edge]
+            self.of_label[grammar.label[child]] += (
+                grammar.down_weight[edge] * self.chart.inside_of(start, end, child) / total)
+
+    cdef void take_share(self, position_t start, position_t split, position_t end, symbol_t label, symbol_t left,
+                         symbol_t right, symbol_t own) noexcept nogil:
+        """Add a rule with the share that a label has in its posterior."""
+        cdef weight_t posterior = self.at_split[split] * self.of_label[own]
+        if posterior >= self.smallest:
+            self.forest.add(start, split, end, label, left, right, posterior)
+        self.of_label[own] = 0.0
 
 
 @cython.final

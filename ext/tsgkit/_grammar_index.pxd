@@ -6,10 +6,12 @@ cdef struct GrammarTable:
     # Symbols are renumbered ("ranks"): a unary rule or bridge goes from a higher rank to a lower one,
     # except inside a cycle, whose members have neighbouring ranks.
     symbol_t n_symbols
-    symbol_t n_labels
+    symbol_t n_treebank_labels
+    symbol_t n_labels                     # these, then one for every symbol without a label of its own
     symbol_t root
     const symbol_t* symbol_of             # per rank: the grammar's own number
     const symbol_t* label                 # per symbol
+    const symbol_t* unlabelled            # per label that is not of the treebank: its symbol
 
     # Binary rules by left child: symbol -> pairs (left, right) -> rules with these children.
     const index_t* pair_start             # per left symbol, and one more
@@ -65,7 +67,7 @@ cdef struct GrammarTable:
 cdef class GrammarIndex:
     cdef GrammarTable table              # what the kernels read
     cdef readonly symbol_t n_symbols
-    cdef readonly symbol_t n_labels
+    cdef readonly symbol_t n_labels      # of the treebank
     cdef readonly object symbol_of_rank  # ndarray: the grammar's own number of a symbol
     cdef readonly object rank_of_symbol  # ndarray: its inverse
     cdef list arrays                     # keeps what the table points to

@@ -23,7 +23,7 @@ cdef class GrammarIndex:
             raise ValueError(problem)
         self.arrays = []
         self.n_symbols = self.table.n_symbols = grammar.n_symbols
-        self.n_labels = self.table.n_labels = len(grammar.labels)
+        self.n_labels = self.table.n_treebank_labels = len(grammar.labels)
         single = np.concatenate([grammar.unary, grammar.bridge])
         groups = strong_components(grammar.n_symbols, single)
         symbol_of_rank = np.array([symbol for group in groups for symbol in sorted(group)], dtype=np.int32)
@@ -33,6 +33,10 @@ cdef class GrammarIndex:
         self.table.symbol_of = self.symbols(symbol_of_rank)
         self.table.root = rank[grammar.root]
         label = grammar.label[symbol_of_rank]
+        unlabelled = np.flatnonzero(label < 0)
+        label[unlabelled] = self.n_labels + np.arange(len(unlabelled))
+        self.table.n_labels = self.n_labels + len(unlabelled)
+        self.table.unlabelled = self.symbols(unlabelled)
         self.table.label = self.symbols(label)
         self.index_binary(rank[grammar.binary], grammar.binary_weight, label)
         weights = np.concatenate([grammar.unary_weight, grammar.bridge_weight])
@@ -80,11 +84,11 @@ cdef class GrammarIndex:
         order = np.lexsort((parent, *reversed(keys)))
         keys = [key[order] for key in keys]
         blocks, runs, pairs = [first_of_each(keys[:depth]) for depth in (3, 4, 5)]
-        table.block_start = self.indices(starts_of(keys[0][blocks], self.n_labels))
+        table.block_start = self.indices(starts_of(keys[0][blocks], table.n_labels))
         table.block_left_label = self.symbols(keys[1][blocks])
         table.block_right_label = self.symbols(keys[2][blocks])
         groups = first_of_each(keys[:2])
-        table.group_start = self.indices(starts_of(keys[0][groups], self.n_labels))
+        table.group_start = self.indices(starts_of(keys[0][groups], table.n_labels))
         table.group_left_label = self.symbols(keys[1][groups])
         table.group_block_start = self.indices(np.append(np.searchsorted(blocks, groups), len(blocks)))
         block_of_rule = np.searchsorted(blocks, np.arange(len(order)), side="right") - 1

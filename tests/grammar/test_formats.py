@@ -70,7 +70,7 @@ weights = st.floats(1e-300, 0.1, exclude_min=False)
 
 @st.composite
 def grammars(draw, labels=texts):
-    """Grammars of all kinds of rules; several symbols may share a label."""
+    """Grammars of all kinds of rules; several symbols may share a label, and the last may have none."""
     names = draw(st.lists(labels, min_size=1, max_size=4, unique=True))
     words = draw(st.lists(texts, max_size=4, unique=True))
     label = draw(st.lists(st.integers(0, len(names) - 1), min_size=1, max_size=5))
@@ -89,6 +89,11 @@ def grammars(draw, labels=texts):
         ],
         "lexical": [],
     }
+    if draw(st.booleans()):
+        bare = len(label)
+        label.append(-1)
+        rules["bridge"] += [(bare, symbol) for symbol in draw(st.sets(symbols, min_size=1))]
+        rules["binary"].append((root, bare, draw(symbols)))
     if words:
         rules["lexical"] = draw(st.lists(st.tuples(symbols, st.integers(0, len(words) - 1)), max_size=8))
     arrays = dict(rules)

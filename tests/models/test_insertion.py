@@ -10,13 +10,13 @@ from nltk.tree import Tree
 from reference import chart
 from reference.insertion import FOOT, InsertionReference
 
-from tsgkit._chart import Chart
+from tsgkit._chart import Chart, Projection
 from tsgkit._grammar_index import GrammarIndex
 from tsgkit._tree_score import TreeScorer
 from tsgkit._tsg import TsgSampler
 from tsgkit.inference.tsg import TsgSettings, TsgTraining
 from tsgkit.models.rules import number_rules
-from tsgkit.models.tsg import TsgAverage, TsgSample, node_states
+from tsgkit.models.tsg import TsgAverage, TsgSample, coarser_symbols, node_states
 from tsgkit.models.tsg_predictive import DerivationCorrection
 from tsgkit.parsing.known_tree import KnownTreeParser
 from tsgkit.parsing.rows import rows_of_tree
@@ -159,7 +159,7 @@ def test_a_cutoff_leaves_out_what_is_hardly_ever_inserted():
     sampled = Sampled("single", stacked=False)
     numbers = {label: number for number, label in enumerate(sampled.grammar.labels)}
     n_rules, weights = [], []
-    for cutoff in (0.0, 0.3, 100.0):
+    for cutoff in (0.0, 0.5, 100.0):
         sampled.average.cutoff = cutoff
         grammar = sampled.average.grammar(sampled.corpus.labels, sampled.corpus.words, sampled.grammar.root)
         index = GrammarIndex(grammar)
@@ -172,3 +172,32 @@ def test_a_cutoff_leaves_out_what_is_hardly_ever_inserted():
         assert not grammar.validate().unproductive
     assert n_rules[0] > n_rules[1] > n_rules[2]
     assert weights[0] > weights[1] > weights[2]
+
+
+@pytest.mark.parametrize("stacked", [False, True])
+def test_the_grammar_that_prunes_makes_all_that_the_other_makes(stacked):
+    sampled = Sampled("single", stacked)
+    fine = sampled.grammar
+    coarse = sampled.average.coarse_grammar(sampled.sampler.states(), fine.labels, fine.words, fine.root)
+    assert coarse.validate().is_proper
+    symbol_map = coarser_symbols(fine)
+    is_mapped = symbol_map >= 0
+    assert (coarse.label[symbol_map[is_mapped]] == fine.label[is_mapped]).all()
+    n_labels = len(fine.labels)
+    # What symbols inside of elementary trees have bridges to is pruned as an insertion, and all of that.
+    upper, lower = fine.bridge.T
+    inserting = {below for above, below in zip(upper.tolist(), lower.tolist(), strict=True) if symbol_map[below] >= 0}
+    assert inserting == set(np.flatnonzero((symbol_map >= n_labels) & (symbol_map < 2 * n_labels)).tolist())
+    assert {int(fine.label[symbol]) for symbol in inserting} == {fine.labels.index("X"), fine.labels.index("Y")}
+    assert ((symbol_map >= 2 * n_labels).any()) != stacked
+    indices = [GrammarIndex(grammar) for grammar in (coarse, fine)]
+    projection = Projection(indices[1], indices[0], np.arange(n_labels), symbol_map)
+    for brackets in BANKS["single"]:
+        words = [fine.words.index(word) for word in Tree.fromstring(brackets).leaves()]
+        pruning, pruned, whole = Chart(indices[0]), Chart(indices[1]), Chart(indices[1])
+        pruning.fill(*chart.lexical_entries(coarse, indices[0], words))
+        pruning.fill_outside()
+        entries = chart.lexical_entries(fine, indices[1], words)
+        # Nothing has the share 0: nothing may be lost.
+        kept = pruned.fill(*entries, mask=pruning.make_mask(1e-12), projection=projection)
+        assert isclose(kept, whole.fill(*entries), rel_tol=1e-9)

@@ -203,7 +203,8 @@ def shares_of(reference, combine):
     shares = {item: value * outside.get(item, 0.0) / whole for item, value in inside.items()}
     labels = {}
     for (symbol, start, end), share in shares.items():
-        labels.setdefault((reference.label[symbol], start, end), []).append(share)
+        if reference.label[symbol] >= 0:
+            labels.setdefault((reference.label[symbol], start, end), []).append(share)
     return shares, {key: combine(parts) for key, parts in labels.items()}
 
 
@@ -250,7 +251,7 @@ def test_pruning(data):
     assert mask.count() == len(left)
 
     def allowed(symbol, start, end):
-        if (label_map[fine.label[symbol]], start, end) not in left:
+        if fine.label[symbol] >= 0 and (label_map[fine.label[symbol]], start, end) not in left:
             return False
         pruning = -1 if symbol_map is None else symbol_map[symbol]
         return pruning < 0 or shares.get((pruning, start, end), -1.0) >= threshold

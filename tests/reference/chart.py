@@ -145,9 +145,21 @@ class Reference:
                     add((start, -1, end, label, self.label[y], -1), above * weight * below)
             for (x, y, z), weight in self.binary.items():
                 for split in range(start + 1, end) if x == symbol else ():
-                    below = inside.get((y, start, split), 0.0) * inside.get((z, split, end), 0.0)
-                    add((start, split, end, label, self.label[y], self.label[z]), above * weight * below)
+                    for left, left_value in self.labelled(y, start, split, inside):
+                        for right, right_value in self.labelled(z, split, end, inside):
+                            below = left_value * right_value
+                            add((start, split, end, label, left, right), above * weight * below)
         return counts
+
+    def labelled(self, symbol, start, end, inside):
+        """The labels that a symbol stands for over a span, its own or those of its bridges, with inside values."""
+        if self.label[symbol] >= 0:
+            return [(self.label[symbol], inside.get((symbol, start, end), 0.0))]
+        return [
+            (self.label[y], weight * inside.get((y, start, end), 0.0))
+            for (_, x, y), weight in self.single.items()
+            if x == symbol and (x, start, end) in inside
+        ]
 
     # ---- one by one --------------------------------------------------------------------------------------
 
@@ -217,8 +229,11 @@ class Reference:
     def treebank_rules(self, rows):
         """The rules ``(start, split, end, label, left label, right label)`` of a derivation's tree."""
         rules = []
-        for (symbol, start, end, kind), children in steps(rows):
-            labels = [self.label[child[0]] for child in children]
+        parts = steps(rows)
+        # A bridge from a symbol without a label leads to the label that it stands for.
+        leads_to = {row: self.label[children[0][0]] for row, children in parts if self.label[row[0]] < 0}
+        for (symbol, start, end, kind), children in parts:
+            labels = [leads_to.get(child, self.label[child[0]]) for child in children]
             if kind == BINARY:
                 rules.append((start, children[0][2], end, self.label[symbol], *labels))
             elif kind != BRIDGE:

@@ -14,7 +14,7 @@ from typing import NoReturn
 import numpy as np
 
 from tsgkit.files import DAMAGED_ARCHIVE, TooLongError, lines_of, open_binary, open_output
-from tsgkit.grammar.weighted import RULE_KINDS, GrammarError, WeightedGrammar
+from tsgkit.grammar.weighted import NO_LABEL, RULE_KINDS, GrammarError, WeightedGrammar
 
 PathLike = str | os.PathLike[str]
 
@@ -84,7 +84,7 @@ def read_bitpar(
     rules_path: PathLike,
     lexicon_path: PathLike,
     root: str | None = None,
-    label_of: Callable[[str], str] | None = None,
+    label_of: Callable[[str], str | None] | None = None,
     *,
     bridges: bool = True,
     normalize: bool = False,
@@ -98,11 +98,11 @@ def read_bitpar(
     root : str, optional
         The name of the root; the first symbol of the grammar file if not given, as in bitpar.
     label_of : callable, optional
-        Gives the label for the name of a symbol. If not given, the label is the name without a final
-        ``#number``.
+        Gives the label for the name of a symbol, or None for a symbol without one. If not given, the label is the
+        name without a final ``#number``, and a number alone is no label.
     bridges : bool
         Whether a unary rule between two symbols with the same label is a bridge. `write_bitpar` marks the
-        unary rules that are none; they stay unary rules.
+        unary rules that are none; they stay unary rules. Those of symbols without a label always are bridges.
     normalize : bool
         Whether weights are frequencies, to be divided by their sum over all rules of a symbol.
 
@@ -174,7 +174,7 @@ def read_discodop(
     rules_path: PathLike,
     lex_path: PathLike,
     root: str | None = None,
-    label_of: Callable[[str], str] | None = None,
+    label_of: Callable[[str], str | None] | None = None,
     *,
     bridges: bool = True,
     normalize: bool = False,
@@ -209,11 +209,11 @@ def by_names(grammar: WeightedGrammar) -> dict[str, dict]:
     Returns
     -------
     dict
-        ``root`` and ``labels`` give the label for the names of the root and of all symbols in rules;
+        ``root`` and ``labels`` give the label (or None) for the names of the root and of all symbols in rules;
         ``binary``, ``unary``, ``bridge`` and ``lexical`` the weight for the names in a rule.
     """
     names = [grammar.name_of(symbol) for symbol in range(grammar.n_symbols)]
-    labels = [grammar.labels[label] for label in grammar.label.tolist()]
+    labels = [grammar.labels[label] if label != NO_LABEL else None for label in grammar.label.tolist()]
     view: dict[str, dict] = {"root": {names[grammar.root]: labels[grammar.root]}, "labels": {}}
     for kind in RULE_KINDS:
         weights = view[kind] = {}
@@ -255,6 +255,18 @@ def character(reference: re.Match[str]) -> str:
     return chr(code) if code <= 0x10FFFF else reference.group()
 
 
+def label_in(written: str) -> str | None:
+    """The label of a symbol by its name as written; ``None`` if it is a number alone.
+
+    Examples
+    --------
+    >>> label_in("NP#12"), label_in("#12"), label_in("&#;#12")
+    ('NP', None, '')
+    """
+    rest = NUMBER_OF_SYMBOL.sub("", written)
+    return unescape(rest) if rest else None
+
+
 def hidden_start(written: str) -> str:
     """The same name written so that a parser sees another first character."""
     return f"&#{ord(written[0])};{written[1:]}"
@@ -269,9 +281,12 @@ def written_names(grammar: WeightedGrammar) -> list[str]:
     written = []
     for name, label in zip(names, grammar.label.tolist(), strict=True):
         text = escape(name)
-        if name == grammar.labels[label]:
+        if label != NO_LABEL and name == grammar.labels[label]:
             # A number sign of the label itself must not look like the one before a symbol's number.
             text = NUMBER_OF_SYMBOL.sub(r"&#35;\1", text)
+        elif label != NO_LABEL and text.startswith("#"):
+            # Numbers alone are symbols without a label; this one's label is empty.
+            text = f"{escape('')}{text}"
         written.append(text)
     return written
 
@@ -325,7 +340,7 @@ class MalformedLine(Exception):
 class GrammarFiles:
     """What was read so far: symbols and words numbered as they come, and the rules over them."""
 
-    label_of: Callable[[str], str] | None
+    label_of: Callable[[str], str | None] | None
     fractions: bool  # whether a weight may be one
     symbol_of: dict[str, int] = field(default_factory=dict)  # by the name as written
     number_of_name: dict[str, int] = field(default_factory=dict)
@@ -385,8 +400,8 @@ class GrammarFiles:
             name = unescape(written)
             if name not in self.number_of_name:
                 self.number_of_name[name] = len(self.label)
-                label = self.label_of(name) if self.label_of else unescape(NUMBER_OF_SYMBOL.sub("", written))
-                self.label.append(self.labels.setdefault(label, len(self.labels)))
+                label = self.label_of(name) if self.label_of else label_in(written)
+                self.label.append(NO_LABEL if label is None else self.labels.setdefault(label, len(self.labels)))
             self.symbol_of[written] = self.number_of_name[name]
         return self.symbol_of[written]
 
@@ -418,7 +433,8 @@ class GrammarFiles:
             arrays[f"{kind}_weight"] = np.array(self.weights[kind], dtype=np.float64)
         label = np.array(self.label)
         single, weight = arrays["bridge"], arrays["bridge_weight"]
-        is_bridge = (label[single[:, 0]] == label[single[:, 1]]) & bridges
+        upper, lower = label[single.T]
+        is_bridge = ((upper == lower) & bridges) | (upper == NO_LABEL)
         arrays["bridge"], arrays["bridge_weight"] = single[is_bridge], weight[is_bridge]
         arrays["unary"] = np.concatenate([arrays["unary"], single[~is_bridge]])
         arrays["unary_weight"] = np.concatenate([arrays["unary_weight"], weight[~is_bridge]])

@@ -2,7 +2,9 @@
 
 A *symbol* is what the chart works with; it projects to a *label* of the (binarised) treebank. Four kinds of
 rules: binary ``x -> y z``, unary ``x -> y`` and lexical ``x -> word`` each make one tree node labelled with
-the projection of ``x``; a *bridge* ``x => y`` moves from one symbol to another of the same node.
+the projection of ``x``; a *bridge* ``x => y`` moves from one symbol to another of the same node. A symbol may have no
+label of its own: then it has nothing but bridges, is a child in binary rules only, and stands for whatever its bridges
+lead to.
 """
 
 import os
@@ -19,6 +21,7 @@ from tsgkit.grammar.components import Component, CycleError, closure_matrices
 KIND = "grammar"
 VERSION = 1
 PROPER_TOLERANCE = 1e-9
+NO_LABEL = -1
 RULE_KINDS = {"binary": 3, "unary": 2, "bridge": 2, "lexical": 2}
 
 
@@ -60,7 +63,7 @@ class WeightedGrammar:
     words : sequence of str
         The closed vocabulary.
     label : array of int, one per symbol
-        The projection.
+        The projection; -1 for a symbol without a label of its own.
     root : int
         The symbol that derives sentences.
     binary, unary, bridge, lexical : arrays of int with 3, 2, 2 and 2 columns
@@ -126,7 +129,7 @@ class WeightedGrammar:
         n_symbols = self.n_symbols
         if not n_symbols or not 0 <= self.root < n_symbols:
             return f"the root {self.root} is not one of {n_symbols} symbols"
-        if self.label.min() < 0 or self.label.max() >= len(self.labels):
+        if self.label.min() < NO_LABEL or self.label.max() >= len(self.labels):
             return "the projection points outside of the labels"
         if self.names is not None and (len(self.names) != n_symbols or len(set(self.names)) != n_symbols):
             return "the names of symbols are not one for each, all different"
@@ -139,8 +142,11 @@ class WeightedGrammar:
             limits = [n_symbols] * (rules.shape[1] - 1) + [len(self.words) if kind == "lexical" else n_symbols]
             if (rules < 0).any() or (rules >= limits).any():
                 return f"a {kind} rule names a symbol or word that is not there"
-        if len(self.bridge) and (self.label[self.bridge[:, 0]] != self.label[self.bridge[:, 1]]).any():
+        upper, lower = self.label[self.bridge.T]
+        if ((upper != lower) & (upper != NO_LABEL)).any():
             return "a bridge joins symbols with different labels"
+        if self.has_label_needed():
+            return "a symbol without a label is more than a child in binary rules with bridges to others"
         try:
             components = self.components
         except CycleError as error:
@@ -150,6 +156,13 @@ class WeightedGrammar:
                 members = ", ".join(map(self.name_of, component.members[:8]))
                 return f"unary rules and bridges in a circle never end: {members}"
         return ""
+
+    def has_label_needed(self) -> bool:
+        """Whether a symbol without a label is used where one is needed."""
+        is_bare = self.label == NO_LABEL
+        labelled = (self.binary[:, 0], self.unary.ravel(), self.lexical[:, 0], self.bridge[:, 1], self.root)
+        two_bare = is_bare[self.binary[:, 1]] & is_bare[self.binary[:, 2]]
+        return bool(two_bare.any() or any(is_bare[symbols].any() for symbols in labelled))
 
     @cached_property
     def components(self) -> list[Component]:
@@ -166,14 +179,16 @@ class WeightedGrammar:
 
     @cached_property
     def default_names(self) -> list[str]:
-        counts = np.bincount(self.label, minlength=len(self.labels))
-        taken = set(self.labels)
-        next_number = [0] * len(self.labels)
+        # The last of these is for symbols without a label, whose names are numbers alone.
+        labels = [*self.labels, ""]
+        counts = np.bincount(self.label % len(labels), minlength=len(labels))
+        taken = set(labels)
+        next_number = [0] * len(labels)
         names = []
         for label in self.label.tolist():
-            name = self.labels[label]
-            while counts[label] > 1 and name in taken:
-                name = f"{self.labels[label]}#{next_number[label]}"
+            name = labels[label]
+            while (counts[label] > 1 or label == NO_LABEL) and name in taken:
+                name = f"{labels[label]}#{next_number[label]}"
                 next_number[label] += 1
             taken.add(name)
             names.append(name)

@@ -11,8 +11,8 @@ from tsgkit.inference.checkpoint import corpus_digest
 from tsgkit.inference.loop import Record
 from tsgkit.models.cfg import train_cfg
 from tsgkit.models.model import Level, Model
-from tsgkit.models.rules import number_rules
-from tsgkit.models.tsg import TsgAverage, TsgSample
+from tsgkit.models.rules import TreeArrays, number_rules
+from tsgkit.models.tsg import TsgAverage, TsgSample, coarser_symbols
 from tsgkit.treebank import FlatCorpus
 from tsgkit.treebank.prepare import preparation_of
 
@@ -72,7 +72,7 @@ class TsgSettings:
     insertion: bool = False
     stacked: bool = False
     insertion_probability: float | None = None
-    insertion_cutoff: float = 0.01
+    insertion_cutoff: float = 0.0
 
     def __post_init__(self) -> None:
         for name, allowed in (("sampler", SAMPLERS), ("process", PROCESSES), ("init", STARTS)):
@@ -119,14 +119,23 @@ class TsgTraining:
     seed : int
     threads : int
         The result does not depend on it.
+    trees : TreeArrays, optional
+        Those of the corpus; given only where the base has other probabilities than relative frequencies.
     """
 
     def __init__(
-        self, corpus: FlatCorpus, settings: TsgSettings, *, iterations: int, seed: int = 0, threads: int = 1
+        self,
+        corpus: FlatCorpus,
+        settings: TsgSettings,
+        *,
+        iterations: int,
+        seed: int = 0,
+        threads: int = 1,
+        trees: TreeArrays | None = None,
     ) -> None:
         self.corpus, self.settings = corpus, settings
         self.iterations, self.seed, self.threads = iterations, seed, threads
-        self.trees = number_rules(corpus)
+        self.trees = number_rules(corpus) if trees is None else trees
         self.sampler = TsgSampler(self.trees, seed)
         if settings.insertion:
             self.sampler.allow_insertions(self.trees.foot_probability(), settings.stacked)
@@ -149,6 +158,14 @@ class TsgTraining:
     def start(self) -> None:
         """Seat all trees."""
         n_nodes = self.corpus.n_nodes
+        if self.settings.init == "random":
+            sites = np.random.Generator(np.random.PCG64([self.seed, n_nodes])).random(n_nodes) < 0.5
+        else:
+            sites = np.full(n_nodes, self.settings.init == "minimal")
+        self.start_with(sites)
+
+    def start_with(self, sites: np.ndarray) -> None:
+        """Seat all trees, cut at these nodes."""
         discount = FIRST_DISCOUNT if self.settings.process == "pyp" else 0.0
         self.sampler.set_parameters(discount=discount, strength=FIRST_STRENGTH, stop=FIRST_STOP)
         if self.settings.insertion:
@@ -158,10 +175,6 @@ class TsgTraining:
                 auxiliary_strength=FIRST_STRENGTH,
                 insertion=FIRST_INSERTION if fixed is None else fixed,
             )
-        if self.settings.init == "random":
-            sites = np.random.Generator(np.random.PCG64([self.seed, n_nodes])).random(n_nodes) < 0.5
-        else:
-            sites = np.full(n_nodes, self.settings.init == "minimal")
         self.sampler.start(sites)
 
     def iterate(self, iteration: int) -> Record:
@@ -234,19 +247,26 @@ class TsgTraining:
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise UsageError(f"the checkpoint does not fit the treebank: {error}") from None
 
-    def model(self) -> Model:
+    def mean(self) -> TsgAverage:
         """The mean of the averaged samples, or of the present one if the run is not so far."""
-        average = self.average
-        if not average.n_samples:
-            average = self.new_average()
-            average.add(self.sample())
+        if self.average.n_samples:
+            return self.average
+        average = self.new_average()
+        average.add(self.sample())
+        return average
+
+    def model(self) -> Model:
+        """The model of the mean."""
+        average = self.mean()
         root = int(self.corpus.label[0])
-        export = average.truncated_grammar if self.settings.truncated else average.grammar
-        grammar = export(self.corpus.labels, self.corpus.words, root)
-        levels = [
-            Level(train_cfg(self.corpus)),
-            Level(grammar, np.arange(len(self.corpus.labels), dtype=np.int32)),
-        ]
+        parts = self.corpus.labels, self.corpus.words, root
+        grammar = (average.truncated_grammar if self.settings.truncated else average.grammar)(*parts)
+        same = np.arange(len(self.corpus.labels), dtype=np.int32)
+        if self.settings.insertion:
+            coarse = average.coarse_grammar(self.sampler.states(), *parts)
+            levels = [Level(coarse), Level(grammar, same, coarser_symbols(grammar))]
+        else:
+            levels = [Level(train_cfg(self.corpus)), Level(grammar, same)]
         info = {"settings": asdict(self.settings), "seed": self.seed, "samples": average.n_samples}
         info |= {"trees": self.corpus.n_trees, "tokens": self.corpus.n_tokens}
         state = {name: value for name, value in self.state().items() if not name.startswith("average_")}

@@ -9,12 +9,13 @@ The infinitely many fragments become finitely many rules: ``c -> sig(e)`` with w
 going on (``1 - s``).
 
 With insertion, an elementary tree that goes on into a node labelled ``X`` does so by a symbol ``N_h``, where ``h`` is
-the symbol without insertion (private, or ``X'``): ``N_h`` has the rules of ``h``, times ``1 - a_X``, and ``N_h -> M h``
-or ``N_h -> h M`` with weight ``a_X``. ``M``, one symbol for each rule with a foot, is what stands beside the foot; all
-hosts share it. It has only bridges: to the sibling's symbols, weighed by the auxiliary trees in use and their base.
+the symbol without insertion (private, or ``X'``): ``N_h`` has the rules of ``h``, times ``1 - a_X``, and a bridge to
+``I_h`` with weight ``a_X``, which has the rules ``I_h -> M h`` and ``I_h -> h M``. ``M``, one symbol for each ``X`` and
+side, is what stands beside the foot; all hosts share it. It has no label and only bridges: to the symbols of all
+siblings that a foot can have, weighed by the auxiliary trees in use and their base. A grammar of labels, with symbols
+for insertions and their feet beside them, prunes the ``I_h``, and the ``h`` where they are no feet.
 """
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -22,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tsgkit.grammar import WeightedGrammar
+from tsgkit.grammar.weighted import NO_LABEL
 from tsgkit.models.rules import TreeArrays
 from tsgkit.models.tables import require_amounts
 
@@ -30,8 +32,9 @@ FOOT = -3
 BRIDGE = 3  # the kind of a row; see `tsgkit.parsing.rows`
 GOES_ON, SITE, LEFT_FOOT, RIGHT_FOOT = range(4)  # what a derivation says of a node; see `node_states`
 Parts = tuple[int, int, int]
-Foot = tuple[int, int]  # a rule, and which of its children is the foot
-SUMS = ("bridge", "base", "insertion", "beside")  # of `TsgAverage`
+LEFT, RIGHT, ALONE = range(3)  # where the foot of an auxiliary tree is among the children of its root
+Foot = tuple[int, int]  # the label of an auxiliary tree's root, and where the foot is
+SUMS = ("bridge", "stop", "base", "insertion", "beside")  # of `TsgAverage`
 
 
 @dataclass(frozen=True)
@@ -88,8 +91,8 @@ class TsgAverage:
     stacked : bool
         Whether a foot may be the host of a further insertion.
     cutoff : float
-        Leave out the insertion of trees with the same top rule and foot into a part of elementary trees if it is
-        expected less often than this in the training trees; 0 for the exact grammar.
+        Leave out insertions into a part of elementary trees if fewer than this are expected in the training trees; 0
+        for the exact grammar.
     """
 
     trees: TreeArrays
@@ -103,6 +106,7 @@ class TsgAverage:
     def __post_init__(self) -> None:
         n_labels, n_rules = self.trees.n_labels, self.trees.n_rules
         self.bridge = np.zeros(n_labels)
+        self.stop = np.zeros(n_labels)
         # For every rule, the sum over samples of P(r) times stopping or going on at its left and right child.
         self.base = np.zeros((n_rules, 2, 2))
         # With insertion: of a_X, and for every rule and foot (left, right) of the base's part of what is beside it,
@@ -131,6 +135,7 @@ class TsgAverage:
             self.count[number] += count
             numbers.append(number)
         self.bridge += bridge[: trees.n_labels]
+        self.stop += sample.stop
         if sample.insertion is not None:
             self.insertion += sample.insertion
             self.add_beside(sample, bridge[trees.n_labels :])
@@ -181,55 +186,97 @@ class TsgAverage:
 
     def grammar(self, labels: list[str], words: list[str], root: int) -> WeightedGrammar:
         """The transform: all of the infinite grammar."""
-        rules = self.collector(labels, words, root)
-        for label, weight in enumerate(self.bridge / self.n_samples):
-            rules.bridges.append((label, rules.base_symbol(label), weight))
-        hosts = rules.base_hosts()
+        rules, hosts = self.all_but_base()
         for rule in range(self.trees.n_rules):
             label = int(self.trees.rule_label[rule])
             for left, right in rules.child_choices(rule):
                 weight = self.base[rule, left, right] / self.n_samples
                 rules.add_host(hosts[label], rule, weight, *rules.base_children(rule, left, right, hosts))
-        for (rule, foot), ways in rules.ways_beside.items():
-            sibling = rules.sibling(rule, foot)
+        return rules.grammar(labels, words, root)
+
+    def all_but_base(self, n_reserved: int | None = None) -> "tuple[RuleCollector, dict[int, Host]]":
+        """Rules of all elementary trees in use and of insertions, with the symbols that the base needs to go on.
+
+        Parameters
+        ----------
+        n_reserved : int, optional
+            New symbols get numbers from this one on; labels and the base have the first ones.
+        """
+        rules = self.collector(n_reserved)
+        for label, weight in enumerate(self.bridge / self.n_samples):
+            rules.bridges.append((label, rules.base_symbol(label), weight))
+        hosts = rules.base_hosts()
+        for rule, foot in np.argwhere(self.beside.any(axis=2)).tolist():
             stops, goes = (self.beside[rule, foot] / self.n_samples).tolist()
-            ways.append((sibling, stops))
+            sibling = rules.sibling(rule, foot)
+            rules.add_beside(rule, foot, stops, sibling)
             if sibling >= 0:
-                ways.append((hosts[sibling].on, goes))
+                rules.add_beside(rule, foot, goes, hosts[sibling].on)
         self.add_fragments(rules)
-        return rules.grammar()
+        return rules, hosts
 
     def truncated_grammar(self, labels: list[str], words: list[str], root: int) -> WeightedGrammar:
         """The paper's truncated grammar: fragments that were ordered, and the CFG rules in place of the base.
 
         Auxiliary trees that are not in use are likewise of one rule.
         """
-        rules = self.collector(labels, words, root)
+        rules = self.collector()
         self.add_fragments(rules)
         for rule in range(self.trees.n_rules):
             label = self.trees.rule_label[rule]
             weight = self.bridge[label] / self.n_samples * self.trees.rule_probability[rule]
             rules.add(label, rule, weight, *rules.base_children(rule, 0, 0, {}))
-        for (rule, foot), ways in rules.ways_beside.items():
-            ways.append((rules.sibling(rule, foot), float(self.beside[rule, foot].sum() / self.n_samples)))
-        return rules.grammar()
+        for rule, foot in np.argwhere(self.beside.any(axis=2)).tolist():
+            weight = float(self.beside[rule, foot].sum() / self.n_samples)
+            rules.add_beside(rule, foot, weight, rules.sibling(rule, foot))
+        return rules.grammar(labels, words, root)
 
-    def collector(self, labels: list[str], words: list[str], root: int) -> "RuleCollector":
-        rules = RuleCollector(
-            self.trees,
-            labels,
-            words,
-            root,
-            insertion=self.insertion / self.n_samples,
-            stacked=self.stacked,
-            cutoff=self.cutoff,
-        )
-        for (rule, foot), weight in rules.foot_weight.items():
-            rules.foot_weight[rule, foot] = weight + float(self.beside[rule, foot].sum()) / self.n_samples
+    def coarse_grammar(self, states: np.ndarray, labels: list[str], words: list[str], root: int) -> WeightedGrammar:
+        """The CFG of the trees with symbols for the roots and the feet of auxiliary trees beside every label.
+
+        Symbols: labels ``X``, then ``I_X`` where something is inserted, then the foot ``F_X`` below that, which is as
+        ``X``, then ``X?``, which is ``X`` or ``I_X``. It only prunes.
+
+        Parameters
+        ----------
+        states : ndarray, one per node
+            A derivation of the trees; see `node_states`.
+        """
+        trees, every_label = self.trees, np.arange(self.trees.n_labels)
+        n_nodes = np.bincount(trees.label, minlength=trees.n_labels)
+        n_internal = np.bincount(trees.label[states != SITE], minlength=trees.n_labels)
+        share = self.insertion / self.n_samples * n_internal / np.maximum(n_nodes, 1)
+        inserting, foot_of, either = (every_label + number * trees.n_labels for number in (1, 2, 3))
+        rules = RuleCollector(trees, 4 * trees.n_labels, share, self.stacked)
+        for rule in range(trees.n_rules):
+            label, left, right = (
+                int(column[rule]) for column in (trees.rule_label, trees.rule_left_label, trees.rule_right_label)
+            )
+            children = [int(either[child]) if child >= 0 else -1 for child in (left, right)]
+            rules.add(label, rule, float(trees.rule_probability[rule]), *children)
+            for foot, weight in enumerate(self.top_weights[rule].tolist()):
+                below = list(children)
+                below[foot] = int((either if self.stacked else foot_of)[label])
+                rules.add(int(inserting[label]), rule, weight, *below)
+        parts = rules.arrays()
+        has_insertion = share > 0
+        pairs = (either, every_label), (either[has_insertion], inserting[has_insertion]), (foot_of, every_label)
+        parts["bridge"] = np.concatenate([np.stack(pair, axis=1) for pair in pairs])
+        parts["bridge_weight"] = np.concatenate([1.0 - share, share[has_insertion], np.ones(trees.n_labels)])
+        return WeightedGrammar(labels, words, np.tile(every_label, 4), root, **parts)
+
+    @property
+    def top_weights(self) -> np.ndarray:
+        """For every rule and foot (left, right), the weight of all auxiliary trees with that top."""
+        weights = self.beside.sum(axis=2)
         for (rule, left, right), weight in zip(self.number_of, self.weight, strict=True):
             if FOOT in (left, right):
-                rules.foot_weight[rule, int(left != FOOT)] += weight / self.n_samples
-        return rules
+                weights[rule, LEFT if left == FOOT else RIGHT] += weight
+        return weights / self.n_samples
+
+    def collector(self, n_reserved: int | None = None) -> "RuleCollector":
+        insertion = self.insertion / self.n_samples
+        return RuleCollector(self.trees, n_reserved or 2 * self.trees.n_labels, insertion, self.stacked)
 
     def add_fragments(self, rules: "RuleCollector") -> None:
         weights = np.array(self.weight) / self.n_samples
@@ -251,7 +298,8 @@ class TsgAverage:
             if weights[number] > 0:
                 rules.add(label, rule, float(weights[number]), *children)
             if is_part[number]:
-                private[number] = rules.new_host(label, n_uses=float(n_uses[number]))
+                is_host = n_uses[number] * rules.insertion[label] >= self.cutoff
+                private[number] = rules.new_host(label, inserts=bool(is_host))
                 rules.add_host(private[number], rule, 1.0, *children)
 
 
@@ -288,10 +336,34 @@ def is_site(grammar: WeightedGrammar, symbols: np.ndarray) -> np.ndarray:
 
 
 def is_beside(grammar: WeightedGrammar, symbols: np.ndarray) -> np.ndarray:
-    """Which symbols of a transform stand beside, or in place of, a foot: the only others that have bridges."""
-    has_bridge = np.zeros(grammar.n_symbols, dtype=bool)
-    has_bridge[grammar.bridge[:, 0]] = True
-    return has_bridge[symbols] & ~is_site(grammar, symbols)
+    """Which symbols of a transform stand beside, or in place of, a foot: those that have bridges and no rules."""
+    makes_nodes = np.zeros(grammar.n_symbols, dtype=bool)
+    for rules in (grammar.binary, grammar.unary, grammar.lexical):
+        makes_nodes[rules[:, 0]] = True
+    return ~makes_nodes[symbols] & ~is_site(grammar, symbols)
+
+
+def coarser_symbols(grammar: WeightedGrammar) -> np.ndarray:
+    """For every symbol of a transform with insertion the one of `TsgAverage.coarse_grammar` that prunes it, or -1.
+
+    Those where something is inserted: to them, and to no others, bridges lead from symbols inside of elementary trees;
+    and private ones that are nothing but feet of insertions.
+    """
+    n_labels = len(grammar.labels)
+    upper, lower = grammar.bridge.T
+    inside = ~is_site(grammar, upper) & ~is_beside(grammar, upper)
+    is_inserting, is_other = np.zeros((2, grammar.n_symbols), dtype=bool)
+    is_inserting[lower[inside]] = True
+    inserts = is_inserting[grammar.binary[:, 0]]
+    is_other[grammar.binary[~inserts, 1:]] = True
+    is_other[grammar.unary[:, 1]] = True
+    is_other[grammar.bridge[:, 1]] = True
+    feet = grammar.binary[inserts, 1:].ravel()
+    feet = feet[(grammar.label[feet] >= 0) & ~is_other[feet] & (feet >= 2 * n_labels)]
+    result = np.full(grammar.n_symbols, -1, dtype=np.int32)
+    result[is_inserting] = grammar.label[is_inserting] + n_labels
+    result[feet] = grammar.label[feet] + 2 * n_labels
+    return result
 
 
 def nodes_of(grammar: WeightedGrammar, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -358,70 +430,57 @@ class Host(NamedTuple):
 
 
 class RuleCollector:
-    """Rules of a transform as they come. Symbols: label c is c itself, ``c'`` follows, then private ones."""
+    """Rules of a transform as they come. Symbols: label c is c itself, ``c'`` follows, then private ones.
 
-    def __init__(
-        self,
-        trees: TreeArrays,
-        labels: list[str],
-        words: list[str],
-        root: int,
-        *,
-        insertion: np.ndarray,
-        stacked: bool,
-        cutoff: float,
-    ) -> None:
-        self.trees, self.labels, self.words, self.root = trees, labels, words, root
-        self.insertion, self.stacked, self.cutoff = insertion.tolist(), stacked, cutoff
-        self.label = [*range(len(labels)), *range(len(labels))]
+    Parameters
+    ----------
+    trees : TreeArrays
+    n_reserved : int
+        The first number of a private symbol.
+    insertion : ndarray, one per label
+        Insertion probabilities.
+    stacked : bool
+    """
+
+    def __init__(self, trees: TreeArrays, n_reserved: int, insertion: np.ndarray, stacked: bool) -> None:
+        self.trees, self.n_reserved = trees, n_reserved
+        self.insertion, self.stacked = insertion.tolist(), stacked
+        self.label: list[int] = []  # of private symbols
         self.binary: list[tuple[int, int, int, float]] = []
         self.unary: list[tuple[int, int, float]] = []
         self.lexical: list[tuple[int, int, float]] = []
         self.bridges: list[tuple[int, int, float]] = []
-        # By rule and foot (0: left): the weight of all auxiliary trees with that top; the symbol of what stands beside
-        # the foot, or -1 if nothing does, and the ways to make it, each as a symbol (-1 for nothing) and its weight.
-        self.foot_weight: dict[Foot, float] = {}
-        self.beside: dict[Foot, int] = {}
+        # What can stand beside a foot, each as a symbol (-1 for nothing) and its weight.
         self.ways_beside: dict[Foot, list[tuple[int, float]]] = {}
-        self.feet_of: dict[int, list[Foot]] = {}
-        self.hosts: list[tuple[Host, list[Foot]]] = []
-        for rule, label in enumerate(trees.rule_label.tolist()):
-            for foot, child in enumerate((trees.rule_left_label, trees.rule_right_label)):
-                if self.insertion[label] > 0 and child[rule] == label:
-                    self.feet_of.setdefault(label, []).append((rule, foot))
-                    sibling = self.sibling(rule, foot)
-                    self.beside[rule, foot] = -1 if sibling < 0 else self.new_symbol(sibling)
-                    self.ways_beside[rule, foot] = []
-                    self.foot_weight[rule, foot] = 0.0
+        self.hosts: list[Host] = []
 
     def sibling(self, rule: int, foot: int) -> int:
         """The label of a foot's sibling, -1 if it has none."""
         return int((self.trees.rule_right_label, self.trees.rule_left_label)[foot][rule])
 
     def base_symbol(self, label: int) -> int:
-        return int(label) + len(self.labels)
+        return int(label) + self.trees.n_labels
 
     def new_symbol(self, label: int) -> int:
         self.label.append(int(label))
-        return len(self.label) - 1
+        return self.n_reserved + len(self.label) - 1
 
-    def new_host(self, label: int, plain: int | None = None, n_uses: float = math.inf) -> Host:
+    def new_host(self, label: int, plain: int | None = None, *, inserts: bool = True) -> Host:
         """Symbols for a part of elementary trees.
 
         One is enough where nothing is inserted, or, unless it is used apart from that, where insertions are stacked.
         """
-        is_private = plain is None
+        is_private, inserts = plain is None, inserts and self.insertion[label] > 0
         plain = self.new_symbol(label) if plain is None else plain
-        share = self.insertion[label]
-        feet = [key for key in self.feet_of.get(label, ()) if n_uses * share * self.foot_weight[key] >= self.cutoff]
-        needs_two = len(feet) > 0 and not (self.stacked and is_private)
+        needs_two = inserts and not (self.stacked and is_private)
         host = Host(label, plain, self.new_symbol(label) if needs_two else plain)
-        self.hosts.append((host, feet))
+        if inserts:
+            self.hosts.append(host)
         return host
 
     def base_hosts(self) -> dict[int, Host]:
         """For every label, the symbols inside of the base."""
-        return {label: self.new_host(label, self.base_symbol(label)) for label in range(len(self.labels))}
+        return {label: self.new_host(label, self.base_symbol(label)) for label in range(self.trees.n_labels)}
 
     def add_host(self, host: Host, rule: int, weight: float, left: int, right: int) -> None:
         """A rule of a part of elementary trees, with and without the choice to insert something."""
@@ -431,29 +490,42 @@ class RuleCollector:
 
     def add_auxiliary(self, rule: int, left: int, right: int, weight: float, private: "dict[int, Host]") -> None:
         """An auxiliary tree in use, as one way to make what is beside its foot."""
-        foot = int(left != FOOT)
+        foot = LEFT if left == FOOT else RIGHT
         part = (right, left)[foot]
-        self.ways_beside[rule, foot].append((private[part].on if part >= 0 else self.sibling(rule, foot), weight))
+        self.add_beside(rule, foot, weight, private[part].on if part >= 0 else self.sibling(rule, foot))
+
+    def add_beside(self, rule: int, foot: int, weight: float, symbol: int) -> None:
+        """One way to make what is beside the foot of a top rule; the symbol is -1 if nothing is."""
+        if weight > 0:
+            key = int(self.trees.rule_label[rule]), ALONE if symbol < 0 else foot
+            self.ways_beside.setdefault(key, []).append((symbol, weight))
 
     def add_insertions(self) -> None:
         """Rules that insert something into hosts.
 
-        The weight of a rule and its foot goes to the hosts' rules, so that the ways beside the foot sum to one.
+        The weight of all ways beside a foot goes to the hosts' rules, so that the ways sum to one.
         """
-        for key in {key for _, feet in self.hosts for key in feet}:
-            if self.beside[key] >= 0:
-                total = self.foot_weight[key]
-                self.bridges += [(self.beside[key], way, weight / total) for way, weight in self.ways_beside[key]]
-        for host, feet in self.hosts:
+        beside: dict[int, list[tuple[int, int, float]]] = {}
+        for (label, foot), ways in self.ways_beside.items():
+            if self.insertion[label] > 0:
+                total = sum(weight for _, weight in ways)
+                symbol = NO_LABEL if foot == ALONE else self.new_symbol(NO_LABEL)
+                beside.setdefault(label, []).append((foot, symbol, total))
+                self.bridges += [(symbol, way, weight / total) for way, weight in ways if foot != ALONE]
+        for host in self.hosts:
+            if host.label not in beside:
+                continue
             inside = host.on if self.stacked else host.plain
-            for key in feet:
-                weight, beside = self.insertion[host.label] * self.foot_weight[key], self.beside[key]
-                if beside >= 0:
-                    self.binary.append((host.on, *((inside, beside), (beside, inside))[key[1]], weight))
+            inserting = self.new_symbol(host.label)
+            self.bridges.append((host.on, inserting, self.insertion[host.label]))
+            for foot, symbol, weight in beside[host.label]:
+                if foot == ALONE:
+                    below = self.new_symbol(host.label)
+                    self.unary.append((inserting, below, weight))
+                    self.bridges.append((below, inside, 1.0))
                 else:
-                    foot = self.new_symbol(host.label)
-                    self.unary.append((host.on, foot, weight))
-                    self.bridges.append((foot, inside, 1.0))
+                    children = (inside, symbol) if foot == LEFT else (symbol, inside)
+                    self.binary.append((inserting, *children, weight))
 
     def add(self, symbol: int, rule: int, weight: float, left: int, right: int) -> None:
         if weight <= 0:
@@ -487,7 +559,14 @@ class RuleCollector:
         )
         return first, second
 
-    def grammar(self) -> WeightedGrammar:
+    def grammar(self, labels: list[str], words: list[str], root: int) -> WeightedGrammar:
+        every_label = range(len(labels))
+        parts = self.arrays()
+        label = np.array([*every_label, *every_label, *self.label], dtype=np.int32)
+        return WeightedGrammar(labels, words, label, root, **parts)
+
+    def arrays(self) -> dict[str, Any]:
+        """All rules and weights, those of insertions included, as `WeightedGrammar` takes them."""
         self.add_insertions()
         parts: dict[str, Any] = {}
         for name, rows, n_columns in (
@@ -499,4 +578,4 @@ class RuleCollector:
             table = np.array(rows, dtype=np.float64).reshape(-1, n_columns + 1)
             parts[name] = table[:, :-1].astype(np.int32)
             parts[f"{name}_weight"] = np.ascontiguousarray(table[:, -1])
-        return WeightedGrammar(self.labels, self.words, np.array(self.label, dtype=np.int32), self.root, **parts)
+        return parts

@@ -34,7 +34,9 @@ def glued_rows(chart: Chart, grammar: WeightedGrammar) -> list[np.ndarray]:
     for end in range(1, chart.n_words + 1):
         options = []
         for start in range(end):
-            found = chart.inside_values(start, end)
+            found = {
+                symbol: value for symbol, value in chart.inside_values(start, end).items() if grammar.label[symbol] >= 0
+            }
             values = {symbol: value for symbol, value in found.items() if is_part[grammar.label[symbol]]}
             if not values and end == start + 1:
                 values = found

@@ -14,6 +14,7 @@ from nltk.tree import Tree
 
 from tsgkit.errors import TsgkitError
 from tsgkit.grammar import WeightedGrammar
+from tsgkit.grammar.weighted import NO_LABEL
 from tsgkit.parsing.rows import BRIDGE, rows_of_tree
 from tsgkit.treebank.trees import preorder, words
 
@@ -84,15 +85,16 @@ class KnownTreeParser:
             ),
             UNARY: RuleGroup(grammar.unary, label[grammar.unary], grammar.unary_weight),
             BINARY: RuleGroup(grammar.binary, label[grammar.binary], grammar.binary_weight),
-            BRIDGE: RuleGroup(grammar.bridge, label[grammar.bridge[:, :1]], grammar.bridge_weight),
+            BRIDGE: RuleGroup(grammar.bridge, label[grammar.bridge[:, 1:]], grammar.bridge_weight),
         }
-        # A node has values for the symbols with its label: `place` is where among them a symbol stands.
-        self.n_symbols = np.bincount(label, minlength=len(grammar.labels))
+        # A node has values for the symbols without a label, then for those with its own: `place` is where among them
+        # a symbol stands.
+        counts = np.bincount(label + 1, minlength=len(grammar.labels) + 1)
         self.place = np.empty(grammar.n_symbols, dtype=np.int64)
         by_label = np.argsort(label, kind="stable")
-        self.place[by_label] = np.arange(grammar.n_symbols) - np.repeat(
-            np.cumsum(self.n_symbols) - self.n_symbols, self.n_symbols
-        )
+        self.place[by_label] = np.arange(grammar.n_symbols) - np.repeat(np.cumsum(counts) - counts, counts)
+        self.place[label != NO_LABEL] += counts[0]
+        self.n_symbols = counts[0] + counts[1:]
 
     def best(self, tree: Tree, vocabulary_words: Sequence[str] | None = None) -> tuple[np.ndarray, float]:
         """The best derivation of a binarised tree.
@@ -160,7 +162,12 @@ class Analysis:
 
     def candidates(self, node: int) -> tuple[np.ndarray, np.ndarray]:
         """The rules that can stand at a node, with the log of the best weight that each leads to."""
-        rules, scores = self.parser.groups[self.rows[node][3]].of_shape(self.shape(node))
+        group, shape = self.parser.groups[self.rows[node][3]], self.shape(node)
+        rules, scores = group.of_shape(shape)
+        if len(self.children[node]) == BINARY:
+            # One of the children may be made by a symbol without a label.
+            found = [(rules, scores), *(group.of_shape(bare) for bare in bare_shapes(shape))]
+            rules, scores = (np.concatenate(parts) for parts in zip(*found, strict=True))
         for column, child in enumerate(self.children[node], start=1):
             scores = scores + self.values[child][self.parser.place[rules[:, column]]]
         return rules, scores
@@ -225,6 +232,12 @@ class Analysis:
         labels, (label, start, _, kind) = self.grammar.labels, self.rows[node]
         below = [labels[self.rows[child][0]] for child in self.children[node]]
         return f"{labels[label]} -> {' '.join(below) if kind else self.sentence[start]}"
+
+
+def bare_shapes(shape: Shape) -> tuple[Shape, Shape]:
+    """A binary rule's shape with one of its children's labels left out."""
+    label, left, right = shape
+    return (label, NO_LABEL, right), (label, left, NO_LABEL)
 
 
 def children_of(rows: list[list[int]]) -> list[list[int]]:
