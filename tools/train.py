@@ -59,6 +59,8 @@ Substitution sites (srtsg):
                            [default: 300]
   --stop-prob=P            the probability of a site at every child in the base of fragments; sampled, one per
                            label, unless given
+  --insertion-iterations=N  at last, sweeps that leave subcategories as they are and sample sites and
+                           insertions [default: 0]
 
 Sampling (tsg and insertion):
   --iterations=N           sweeps over the treebank [default: 1000]
@@ -69,11 +71,11 @@ Sampling (tsg and insertion):
   --batch=N                trees whose proposals are made together; the result depends on it [default: 8]
   --truncated              export only fragments in use and CFG rules, instead of the whole transform
 
-Sampling (insertion):
+Sampling (insertion, and srtsg with --insertion-iterations):
   --stacked                several auxiliary trees may be inserted at one node
   --insertion-prob=P       fix the probability of an insertion, for all labels, instead of learning one for each
-  --insertion-cutoff=N     leave out of the grammar what is expected to be inserted in a part of fragments less
-                           than N times in the training trees; 0 for the exact grammar [default: 0.01]
+  --insertion-cutoff=N     leave out of the grammar insertions into a part of fragments if fewer than N are expected
+                           in the training trees; 0 for the exact grammar [default: 0]
 
 Sampling (tsg, insertion and srtsg):
   --type-moves=N           after every sweep, so many proposals to change a fragment or refined rule wherever it
@@ -186,6 +188,11 @@ def plan_of(arguments: dict[str, Any], kind: str) -> Plan:
         "anneal_from": number(arguments, "--anneal-from", 1),
         "anneal_iterations": integer(arguments, "--anneal-iterations", 0),
     }
+    insertion: dict[str, Any] = {
+        "stacked": arguments["--stacked"],
+        "insertion_probability": optional_number(arguments, "--insertion-prob"),
+        "insertion_cutoff": number(arguments, "--insertion-cutoff", 0),
+    }
     settings: SrSettings | TsgSettings
     if kind == "srtsg":
         settings = SrSettings(
@@ -200,6 +207,8 @@ def plan_of(arguments: dict[str, Any], kind: str) -> Plan:
             sites=arguments["--sites"],
             joint_iterations=integer(arguments, "--joint-iterations", 0),
             stop_prob=None if arguments["--stop-prob"] is None else number(arguments, "--stop-prob", 0),
+            insertion_iterations=integer(arguments, "--insertion-iterations", 0),
+            **insertion,
             **shared,
         )
         iterations = settings.iterations
@@ -212,9 +221,7 @@ def plan_of(arguments: dict[str, Any], kind: str) -> Plan:
             batch=integer(arguments, "--batch", 1),
             truncated=arguments["--truncated"],
             insertion=kind == "insertion",
-            stacked=arguments["--stacked"],
-            insertion_probability=optional_number(arguments, "--insertion-prob"),
-            insertion_cutoff=number(arguments, "--insertion-cutoff", 0),
+            **insertion,
             **shared,
         )
     return Plan(settings, iterations, integer(arguments, "--checkpoint-every", 1), integer(arguments, "--threads", 1))

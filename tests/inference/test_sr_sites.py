@@ -7,7 +7,9 @@ from tsgkit.errors import UsageError
 from tsgkit.inference.checkpoint import Checkpoint, checkpoint_path
 from tsgkit.inference.loop import Run
 from tsgkit.inference.srtsg import SrSettings, SrTraining
+from tsgkit.inference.tsg import TsgSettings, TsgTraining
 from tsgkit.models.model import Model
+from tsgkit.models.subcategories import refined_fragments
 from tsgkit.parsing import Parser
 from tsgkit.treebank import Binarization, UnknownWords, load, prepare
 
@@ -37,6 +39,8 @@ def trained(path, **options):
         {"site_iterations": 3, "sites": "local", "stop_prob": 0.7},
         {"joint_iterations": 3, "levels": 2},
         {"site_iterations": 2, "joint_iterations": 2, "threshold": 1},
+        {"joint_iterations": 2, "insertion_iterations": 3},
+        {"insertion_iterations": 2, "stacked": True, "insertion_probability": 0.4},
     ],
 )
 def test_a_resumed_run_ends_the_same(tmp_path, settings):
@@ -70,6 +74,40 @@ def test_the_model_parses(tmp_path):
     tree = Parser(model).parse_one(["The", "old", "mill", "stood", "by", "the", "unseenwordly", "."])
     assert tree.label() == "TOP"
     assert len(tree.leaves()) == 8
+
+
+def test_insertions_into_refined_trees(tmp_path):
+    run = run_of(tmp_path / "m", splits=1, joint_iterations=2, insertion_iterations=10, average=3)
+    run.run()
+    assert not any(run.history["insertions"][:5])
+    assert run.history["insertions"][-1] > 0
+    assert all(len(values) == 15 for values in run.history.values())
+    model = Model.load(tmp_path / "m")
+    assert model.info["samples"] == 3
+    assert (model.grammar.label < 0).any()
+    tree = Parser(model).parse_one(["The", "old", "mill", "stood", "by", "the", "unseenwordly", "."])
+    assert len(tree.leaves()) == 8
+    table = refined_fragments(model)
+    auxiliary = table.select(kind="auxiliary")
+    assert len(auxiliary) == run.history["auxiliary"][-1]
+    assert table.counts[auxiliary].sum() == run.history["insertions"][-1]
+    for number in auxiliary:
+        fragment = table.fragment(number)
+        feet = [node.label() for node in fragment.tree if node.label().endswith("*")]
+        assert feet == [f"{fragment.root}*"]
+        assert "-" in fragment.root
+
+
+def test_without_insertions_it_is_the_plain_sampler_on_refined_trees(tmp_path):
+    run = run_of(tmp_path / "m", joint_iterations=2, insertion_iterations=4, insertion_probability=0.0)
+    run.run()
+    insertions, sites = run.training.insertions, run.training.site_sampler.sites()
+    plain = TsgTraining(insertions.corpus, TsgSettings(), iterations=4, seed=1, trees=insertions.trees)
+    plain.start_with(sites)
+    log_joints = [plain.iterate(iteration)["log_joint"] for iteration in range(1, 5)]
+    assert log_joints == run.history["log_joint"][-4:]
+    assert plain.sampler.states().tolist() == insertions.sampler.states().tolist()
+    assert set(insertions.sampler.states().tolist()) == {0, 1}
 
 
 def test_damaged_checkpoints_are_refused(tmp_path):
@@ -112,7 +150,17 @@ def test_damaged_checkpoints_are_refused(tmp_path):
 
 
 def test_settings_that_do_not_fit_are_refused():
-    for settings in ({"site_iterations": -1}, {"sites": "all"}, {"joint_iterations": -2}, {"stop_prob": 1.0}):
+    for settings in (
+        {"site_iterations": -1},
+        {"sites": "all"},
+        {"joint_iterations": -2},
+        {"stop_prob": 1.0},
+        {"insertion_iterations": -1},
+        {"insertion_iterations": 1, "stop_prob": 0.5},
+        {"insertion_iterations": 1, "insertion_probability": 1.0},
+        {"insertion_probability": 0.1},
+        {"stacked": True},
+    ):
         with pytest.raises(UsageError):
             SrSettings(**settings)
 

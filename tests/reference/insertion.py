@@ -43,7 +43,7 @@ class InsertionReference(Reference):
         for rule, count in enumerate(trees.rule_count.tolist()):
             totals[self.rule_label[rule]] += count * self.rule_children[rule].count(self.rule_label[rule])
         self.top_probability = [
-            count / totals[label] if label in children else 0.0
+            count / totals[label] if label in children and count else 0.0
             for label, children, count in zip(
                 self.rule_label, self.rule_children, trees.rule_count.tolist(), strict=True
             )

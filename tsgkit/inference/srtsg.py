@@ -1,7 +1,7 @@
 """Training of symbol-refined grammars: splits, what happens in an iteration, and what is kept."""
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,8 +10,9 @@ from tsgkit._sr_sites import SrSiteSampler
 from tsgkit.errors import UsageError
 from tsgkit.inference.checkpoint import corpus_digest
 from tsgkit.inference.loop import Record
+from tsgkit.inference.tsg import TsgSettings, TsgTraining
 from tsgkit.models.model import Level, Model
-from tsgkit.models.rules import number_rules
+from tsgkit.models.rules import TreeArrays, number_rules
 from tsgkit.models.srtsg import (
     BASES,
     RefinedGrammar,
@@ -22,8 +23,9 @@ from tsgkit.models.srtsg import (
     raw_probabilities,
     refined_probabilities,
 )
+from tsgkit.models.srtsg_insertion import InsertionGrammar, refined_corpus, refined_trees
 from tsgkit.models.srtsg_sites import SiteGrammar, SiteMeans, make_site_sampler
-from tsgkit.models.subcategories import read_splits
+from tsgkit.models.subcategories import INSERTION_PREFIX, read_splits, symbol_names
 from tsgkit.models.tables import require_amounts
 from tsgkit.treebank import FlatCorpus
 from tsgkit.treebank.prepare import preparation_of
@@ -74,6 +76,10 @@ class SrSettings:
         After these, sweeps that sample sites and subcategories together.
     stop_prob : float, optional
         The probability of a site at every child in the base of fragments; unless given, one per label is sampled.
+    insertion_iterations : int
+        At last, sweeps that leave subcategories as they are and sample sites and insertions; 0 for none.
+    stacked, insertion_probability, insertion_cutoff
+        Of these; see `tsgkit.inference.tsg.TsgSettings`.
     """
 
     splits: int = 4
@@ -92,6 +98,10 @@ class SrSettings:
     sites: str = "blocked"
     joint_iterations: int = 300
     stop_prob: float | None = None
+    insertion_iterations: int = 0
+    stacked: bool = False
+    insertion_probability: float | None = None
+    insertion_cutoff: float = 0.0
 
     def __post_init__(self) -> None:
         for name, value, allowed in (
@@ -112,14 +122,33 @@ class SrSettings:
             raise UsageError(f"merge {self.merge}: must be at least 0 and below 1")
         if self.anneal_from < 1 or not 0 <= self.anneal_iterations <= self.split_iterations:
             raise UsageError("annealing starts from a temperature of at least 1 and ends within a split")
-        if min(self.site_iterations, self.joint_iterations) < 0:
+        if min(self.site_iterations, self.joint_iterations, self.insertion_iterations) < 0:
             raise UsageError("there is no negative number of iterations")
         if self.stop_prob is not None and not 0 < self.stop_prob < 1:
             raise UsageError(f"stop-prob {self.stop_prob}: must lie between 0 and 1")
+        if self.stop_prob is not None and self.insertion_iterations:
+            raise UsageError("stop-prob and insertion-iterations do not go together: with insertion it is sampled")
+        self.insertion_settings()  # for its checks
+
+    def insertion_settings(self) -> TsgSettings:
+        """How sites and insertions are sampled over refined trees."""
+        return TsgSettings(
+            insertion=self.insertion_iterations > 0,
+            stacked=self.stacked,
+            insertion_probability=self.insertion_probability,
+            insertion_cutoff=self.insertion_cutoff,
+            average=self.average,
+            average_every=self.average_every,
+        )
 
     @property
     def iterations(self) -> int:
         """Sweeps in all."""
+        return self.all_iterations_before_insertion + self.insertion_iterations
+
+    @property
+    def all_iterations_before_insertion(self) -> int:
+        """Sweeps before there are insertions."""
         return self.all_split_iterations + self.site_iterations + self.joint_iterations
 
     @property
@@ -129,7 +158,7 @@ class SrSettings:
 
     @property
     def last_phase(self) -> int:
-        """Sweeps of the last phase: of sites and subcategories, of sites, or after the last split."""
+        """Sweeps of the last phase without insertion: of sites and subcategories, of sites, or after the last split."""
         return self.joint_iterations or self.site_iterations or self.split_iterations
 
     @property
@@ -139,14 +168,16 @@ class SrSettings:
 
     def settled_after(self, iterations: int) -> int:
         """The iteration after which all of `iterations` sample the same distribution."""
+        if self.insertion_iterations:
+            return iterations - self.insertion_iterations
         if self.joint_iterations or self.site_iterations:
             return iterations - self.last_phase
         changing = self.merge_step if self.merge else 0
         return iterations - self.last_phase + min(self.last_phase, max(changing, self.anneal_iterations))
 
     def is_averaged(self, iteration: int) -> bool:
-        """Whether the grammar's mean takes the sample of an iteration: one of the last, of the last phase."""
-        n_left = self.iterations - iteration
+        """Whether the mean takes the sample of an iteration: one of the last, of the last phase without insertion."""
+        n_left = self.all_iterations_before_insertion - iteration
         return n_left < min(self.last_phase, self.average * self.average_every) and n_left % self.average_every == 0
 
     def temperature(self, step: int) -> float:
@@ -182,6 +213,8 @@ class SrTraining:
         # Once sites are sampled:
         self.site_sampler: SrSiteSampler | None = None
         self.site_means = SiteMeans()
+        # And once there are insertions:
+        self.insertions: TsgTraining | None = None
 
     def identity(self) -> dict[str, Any]:
         """Everything that the course of the training depends on."""
@@ -223,8 +256,14 @@ class SrTraining:
     def iterate(self, iteration: int) -> Record:
         """One sweep over all trees, then new parameters; splits and merges when their time has come."""
         settings = self.settings
-        if iteration > settings.all_split_iterations:
-            return self.iterate_sites(iteration)
+        if iteration > settings.all_iterations_before_insertion:
+            return self.iterate_insertions(iteration)
+        record = self.iterate_sites(iteration) if iteration > settings.all_split_iterations else self.refine(iteration)
+        return record | {"auxiliary": 0.0, "insertions": 0.0} if settings.insertion_iterations else record
+
+    def refine(self, iteration: int) -> Record:
+        """One sweep over the subcategories of all trees."""
+        settings = self.settings
         split, step = divmod(iteration - 1, settings.split_iterations)
         step += 1
         if split == len(self.splits):
@@ -297,6 +336,39 @@ class SrTraining:
             "fragments": float(len(sampler.dishes())),
         }
 
+    # ---- insertions --------------------------------------------------------------------------------------
+
+    def begin_insertions(self) -> TsgTraining:
+        """Go on with the sites that there are, and the symbols that nodes have."""
+        sampler = self.site_sampler or self.begin_sites()
+        insertions = self.new_insertions(sampler)
+        insertions.start_with(sampler.sites())
+        self.insertions = insertions
+        return insertions
+
+    def new_insertions(self, sampler: SrSiteSampler) -> TsgTraining:
+        settings = self.settings
+        refined = refined_corpus(self.corpus, symbol_names(self.corpus.labels, self.splits), sampler.symbols())
+        trees = refined_trees(refined, SiteGrammar(*self.site_parts(sampler)))
+        return TsgTraining(
+            refined,
+            settings.insertion_settings(),
+            iterations=settings.insertion_iterations,
+            seed=self.seed,
+            trees=trees,
+        )
+
+    def iterate_insertions(self, iteration: int) -> Record:
+        """One sweep over the sites and insertions of all trees, and new parameters."""
+        insertions = self.insertions or self.begin_insertions()
+        record = insertions.iterate(iteration - self.settings.all_iterations_before_insertion)
+        kept = ("log_joint", "acceptance", "changed", "types_changed", "fragments", "auxiliary", "insertions")
+        return {name: record[name] for name in kept} | {
+            "symbols": float(self.splits[-1].exists.sum()),
+            "rules": float(insertions.trees.n_rules),
+            "sites": record["sites"] / self.corpus.n_nodes,
+        }
+
     def merge(self, iteration: int) -> None:
         """Undo the splits with the smallest loss."""
         losses = self.sampler.merge_losses(iteration, marginal=self.settings.merge_loss == "marginal")
@@ -338,6 +410,8 @@ class SrTraining:
         state = {"groups": groups, "bits": (self.splits[-1].number[2 * groups] != symbols).astype(np.uint8)}
         state |= {"sites": sampler.sites(), "stops": sampler.stops(), "parameters": sampler.parameters()}
         state |= {f"seating_{kind}": rows for kind, rows in sampler.seating().items()}
+        if self.insertions is not None:
+            state |= {f"{INSERTION_PREFIX}{name}": value for name, value in self.insertions.state().items()}
         return state | {f"mean_{name}": value for name, value in self.site_means.state().items()}
 
     def restore_sites(self, state: dict[str, np.ndarray]) -> None:
@@ -350,9 +424,14 @@ class SrTraining:
         sampler = self.new_site_sampler()
         sampler.set_parameters(state["parameters"])
         sampler.set_stops(state["stops"])
-        sampler.restore(number[2 * groups + bits], state["sites"], seating_of(state))
-        self.site_means = SiteMeans.restored(means_of(state), sampler, self.words, self.settings.levels)
+        sampler.restore(number[2 * groups + bits], state["sites"], with_prefix(state, "seating_"))
+        means = with_prefix(state, "mean_")
+        self.site_means = SiteMeans.restored(means, sampler, self.words, self.settings.levels)
         self.site_sampler = sampler
+        own = with_prefix(state, INSERTION_PREFIX)
+        if own:
+            self.insertions = self.new_insertions(sampler)
+            self.insertions.restore(own)
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Go back to a state."""
@@ -369,7 +448,7 @@ class SrTraining:
             self.sampler = self.new_sampler()
             self.sampler.set_parameters(state["parameters"])
             self.sampler.restore(state["bits"], {kind: state[f"seating_{kind}"] for kind in KINDS})
-            self.means = RuleMeans.restored(means_of(state), self.sampler, self.words)
+            self.means = RuleMeans.restored(with_prefix(state, "mean_"), self.sampler, self.words)
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise UsageError(f"the checkpoint does not fit the treebank: {error}") from None
 
@@ -397,17 +476,24 @@ class SrTraining:
 
     def site_model(self, sampler: SrSiteSampler) -> Model:
         """The same once sites are sampled."""
+        parts = self.site_parts(sampler)
+        if self.insertions is None:
+            return self.model_of(self.site_chain(SiteGrammar(*parts)), parts.means.n_samples)
+        average = self.insertions.mean()
+        return self.model_of(self.site_chain(InsertionGrammar(*parts, average=average)), average.n_samples)
+
+    def site_parts(self, sampler: SrSiteSampler) -> "SiteParts":
         means, levels = self.site_means, self.settings.levels
         if not means.n_samples:
             means = SiteMeans()
             means.add(sampler, self.words, levels)
-        sites = SiteGrammar(self.corpus, self.trees, self.words, self.splits[-1], means, self.settings.base, levels)
-        return self.model_of(self.site_chain(sites), means.n_samples)
+        return SiteParts(self.corpus, self.trees, self.words, self.splits[-1], means, self.settings.base, levels)
 
     def model_of(self, levels: list[Level], n_samples: int) -> Model:
         info = {"settings": asdict(self.settings), "seed": self.seed, "samples": n_samples}
         info |= {"trees": self.corpus.n_trees, "tokens": self.corpus.n_tokens}
-        state = {name: value for name, value in self.state().items() if not name.startswith("mean_")}
+        means = ("mean_", f"{INSERTION_PREFIX}average_")
+        state = {name: value for name, value in self.state().items() if not name.startswith(means)}
         return Model("srtsg", preparation_of(self.corpus), levels, info, state, self.corpus)
 
     def ancestors(self, split: int) -> np.ndarray:
@@ -444,11 +530,18 @@ class SrTraining:
         return [*levels, Level(coarse, same, coarse.label.astype(np.int32)), Level(fine, same, symbol_map)]
 
 
-def means_of(state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The sums of a state."""
-    return {name.removeprefix("mean_"): value for name, value in state.items() if name.startswith("mean_")}
+class SiteParts(NamedTuple):
+    """What a grammar with sites is made of; see `SiteGrammar`."""
+
+    corpus: FlatCorpus
+    trees: TreeArrays
+    words: Words
+    subcategories: Subcategories
+    means: SiteMeans
+    base: str
+    levels: int
 
 
-def seating_of(state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The tables of a state."""
-    return {name.removeprefix("seating_"): rows for name, rows in state.items() if name.startswith("seating_")}
+def with_prefix(state: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+    """The arrays of a state whose names begin so, without the prefix."""
+    return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}

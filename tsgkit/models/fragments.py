@@ -148,15 +148,19 @@ class FragmentTable:
     @classmethod
     def of_sample(cls, model: Model) -> "FragmentTable":
         """The fragments that the training trees of a TSG are cut into."""
-        corpus = model.corpus
-        if corpus is None:
+        if model.corpus is None:
             raise UsageError("the model does not keep its training trees, so it has no fragments to show")
+        return cls.of_state(model.corpus, model.state)
+
+    @classmethod
+    def of_state(cls, corpus: FlatCorpus, state: dict[str, np.ndarray]) -> "FragmentTable":
+        """The fragments that the state of a sampler cuts the trees of a corpus into."""
         trees = number_rules(corpus)
-        problem = what_is_wrong(model.state, trees)
+        problem = what_is_wrong(state, trees)
         if problem:
             raise GrammarError(f"the model's fragments do not fit its training trees: {problem}")
-        fragments, dishes = model.state["fragments"], model.state["dishes"]
-        sizes = model.state["sizes"]
+        fragments, dishes = state["fragments"], state["dishes"]
+        sizes = state["sizes"]
         tables = np.bincount(sizes[:, 0], weights=sizes[:, 2], minlength=len(fragments)).astype(np.int64)
         columns = (trees.rule_label, trees.rule_left_label, trees.rule_right_label, trees.rule_word)
         counts = np.bincount(dishes[dishes >= 0], minlength=len(fragments))

@@ -28,6 +28,7 @@ from tsgkit.models.srtsg import (
     lexical_shares,
     raw_probabilities,
     refined_probabilities,
+    refinements,
     restored_sums,
 )
 from tsgkit.models.tables import checked_rows, require_amounts
@@ -90,6 +91,11 @@ class WeightTable:
         self.rows, place = np.unique(rows, axis=0, return_inverse=True)
         weights = np.concatenate([self.weight, weight])
         self.weight = np.bincount(place.ravel(), weights=weights, minlength=len(self.rows))
+
+    def found(self, rows: np.ndarray) -> np.ndarray:
+        """The weights of these rows, 0 for those that are not there."""
+        weight_of = dict(zip(map(tuple, self.rows.tolist()), self.weight.tolist(), strict=True))
+        return np.array([weight_of.get(tuple(row), 0.0) for row in rows.tolist()])
 
 
 @dataclass
@@ -290,16 +296,37 @@ class SiteGrammar:
 
     def grammar(self) -> WeightedGrammar:
         """The whole transform."""
+        site = np.arange(self.n_symbols)
+        private_label = self.add_fragments()
+        self.rules.add("bridge", self.means.mean("site_bridge"), site, site + self.n_symbols)
+        words = self.add_base(self.means.mean("stop")[self.label], site + self.n_symbols)
+        return self.finished(words, private_label)
+
+    def finished(self, words: list[str], private_label: np.ndarray) -> WeightedGrammar:
+        """The grammar of the rules that were added."""
+        every_label = np.arange(self.n_labels)
+        label = np.concatenate([self.label, self.label, self.label, every_label, every_label, private_label])
+        root = int(self.first[self.corpus.label[0]])
+        arrays: dict[str, Any] = self.rules.arrays()
+        return WeightedGrammar(self.corpus.labels, words, label.astype(np.int32), root, **arrays)
+
+    def add_base(self, stop: np.ndarray, goes_on: np.ndarray) -> list[str]:
+        """The rules of the base; returns all words.
+
+        Parameters
+        ----------
+        stop : ndarray, one per symbol
+            The probability that a child is a site.
+        goes_on : ndarray, one per symbol
+            The symbol of a child that is none.
+        """
         trees, means, n_symbols, n_labels = self.trees, self.means, self.n_symbols, self.n_labels
         site = np.arange(n_symbols)
         inner, either = site + n_symbols, site + 2 * n_symbols
         unrefined = 3 * n_symbols + np.arange(n_labels)
         any_of = unrefined + n_labels
-        private_label = self.add_fragments()
-        self.rules.add("bridge", means.mean("site_bridge"), site, inner)
-        stop = means.mean("stop")[self.label]
         self.rules.add("bridge", stop, either, site)
-        self.rules.add("bridge", 1.0 - stop, either, inner)
+        self.rules.add("bridge", 1.0 - stop, either, goes_on)
         has_class = self.words.rule_class >= 0
         for table, is_base in ((means.rules, False), (means.base, True)):
             rule, own, *below = table.rows[~has_class[table.rows[:, 0]]].T
@@ -324,13 +351,30 @@ class SiteGrammar:
         self.add_rules(value, unrefined[label], rule, children)
         per_label = np.bincount(self.label, minlength=n_labels)
         self.rules.add("bridge", 1.0 / per_label[self.label], any_of[self.label], either)
-        words = self.add_words() if self.words.classes else list(self.corpus.words)
-        symbol_label = np.concatenate(
-            [self.label, self.label, self.label, np.arange(n_labels), np.arange(n_labels), private_label]
-        )
-        root = int(self.first[self.corpus.label[0]])
-        arrays: dict[str, Any] = self.rules.arrays()
-        return WeightedGrammar(self.corpus.labels, words, symbol_label.astype(np.int32), root, **arrays)
+        return self.add_words() if self.words.classes else list(self.corpus.words)
+
+    def rule_probabilities(self, rows: np.ndarray) -> np.ndarray:
+        """The base's probabilities of refined rules, before their children stop or go on.
+
+        Parameters
+        ----------
+        rows : ndarray of int with four columns
+            Treebank rule, refined symbol, symbols of the children; -1 for a child that is not there.
+        """
+        trees, means, words = self.trees, self.means, self.words
+        rule, symbol = rows[:, 0], rows[:, 1]
+        own = symbol - self.first[self.label[symbol]]
+        below = [np.where(child >= 0, child - self.first[self.label[child]], 0) for child in rows[:, 2:].T]
+        probability = means.base.found(np.stack([rule, np.zeros_like(own), *below], axis=1)) / means.n_samples
+        n_refinements = refinements(trees, self.subcategories)[rule]
+        last = self.raw[rule] / n_refinements * means.mean("base_bridge")[self.label[symbol]]
+        share, word_class = lexical_shares(trees)[self.label[symbol]], words.rule_class[rule]
+        probability = probability + last
+        if words.classes:
+            of_class = means.mean("class")[symbol, word_class] * means.mean("word")[rule]
+            probability = np.where(word_class >= 0, share * of_class, (1.0 - share) * probability)
+        probability *= means.mean("rule_bridge")[symbol]
+        return probability + means.rules.found(np.stack([rule, own, *below], axis=1)) / means.n_samples
 
     def add_fragments(self) -> np.ndarray:
         """The rules of fragments; returns the labels of their private symbols."""

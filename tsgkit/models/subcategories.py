@@ -16,6 +16,9 @@ from tsgkit.models.tables import require_amounts
 from tsgkit.models.tsg import GOES_ON, SITE, nodes_of
 from tsgkit.treebank import FlatCorpus
 
+# Of the names of what is kept of a sampler of insertions.
+INSERTION_PREFIX = "insertion_"
+
 
 @dataclass(frozen=True)
 class Subcategory:
@@ -170,10 +173,14 @@ def symbol_names(labels: list[str], splits: list[Subcategories]) -> list[str]:
 def refined_fragments(model: Model) -> FragmentTable:
     """The fragments of a symbol-refined model's last sample: roots and frontiers with subcategories, the rest without.
 
-    A model that was trained without sites has single rules only.
+    A model that was trained without sites has single rules only; of one with insertion, the inside of fragments has
+    subcategories, too.
     """
     table = SubcategoryTable.of_model(model)
     corpus = table.corpus
+    own = {name.removeprefix(INSERTION_PREFIX): array for name, array in model.state.items()}
+    if f"{INSERTION_PREFIX}dishes" in model.state:
+        return FragmentTable.of_state(replace(corpus, labels=table.names, label=table.symbols.astype(np.int32)), own)
     sites = model.state.get("sites", np.ones(corpus.n_nodes, dtype=np.uint8))
     is_fit = sites.dtype == np.uint8 and sites.shape == (corpus.n_nodes,) and (sites <= 1).all()
     if not is_fit or not sites[corpus.tree_start[:-1]].all():
