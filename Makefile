@@ -56,15 +56,24 @@ MODULES = $(subst /,.,$(patsubst %.py,%,$(patsubst %/__init__.py,%,$(shell \
 	find tsgkit -name '*.py' -not -name '__main__.py'))))
 IMPORT_ALL := import importlib, sys; [importlib.import_module(name) for name in sys.argv[1:]]
 
-sdist-check: $(VENV)/base  ## the source package builds, and installs in an empty environment
+# Files that a wheel must have beside the modules, which are imported below.
+TYPES = tsgkit/py.typed $(patsubst ext/tsgkit/%.pyx,tsgkit/%.pyi,$(wildcard ext/tsgkit/*.pyx))
+
+sdist-check: $(VENV)/base  ## source package and wheel build without a warning; the wheel works in an empty environment
 	rm -rf build/sdist-check && mkdir -p build/sdist-check
 	$(BIN)/pip install --quiet build
-	$(RUN) -m build --sdist --outdir build/sdist-check . >build/sdist-check/log || { cat build/sdist-check/log; exit 1; }
+	$(RUN) -m build --outdir build/sdist-check . >build/sdist-check/log 2>&1 || { cat build/sdist-check/log; exit 1; }
+	! grep -i 'warning' build/sdist-check/log
+	$(RUN) -m zipfile -l build/sdist-check/tsgkit-*.whl >build/sdist-check/files
+	for file in $(TYPES); do grep -q "^$$file " build/sdist-check/files || { echo "no $$file in the wheel"; exit 1; }; done
 	$(PYTHON) -m venv build/sdist-check/venv
-	build/sdist-check/venv/bin/pip install --quiet build/sdist-check/tsgkit-*.tar.gz
+	build/sdist-check/venv/bin/pip install --quiet build/sdist-check/tsgkit-*.whl
 	cd build/sdist-check && venv/bin/python -c '$(IMPORT_ALL)' $(MODULES)
 	cd build/sdist-check && venv/bin/tsgkit prepare sampler:dev -o dev.mrg \
 		&& venv/bin/tsgkit eval dev.mrg dev.mrg --summary >score && grep '^Bracketing FMeasure *= *100.00' score
+	cd build/sdist-check && venv/bin/tsgkit train --quiet --model=tsg --iterations=20 sampler:train -o tsg.model \
+		&& echo "the old man smiled ." | venv/bin/tsgkit parse --quiet tsg.model -o tree.mrg \
+		&& venv/bin/tsgkit draw --model=tsg.model --format=svg tree.mrg -o tree.svg && grep -q '</svg>' tree.svg
 
 # The main job, one command a line; make prints each before it runs it.
 demo: build  ## the main job on the bundled treebank; results in demo/

@@ -36,18 +36,23 @@ DIRECTIVES = {
 
 def compile_flags() -> list[str]:
     if sys.platform == "win32":
-        return ["/O2", "/std:c++17"]
+        return ["/O2", "/std:c++17", "/EHsc"]
     # With assertions, libstdc++ checks every operator[] of the C++ containers as well.
     checks = ["-D_GLIBCXX_ASSERTIONS", "-UNDEBUG"] if CHECKED else []
+    # Where processors fuse multiplication and addition (ARM), results would differ in the last bit.
+    portable = ["-std=c++17", "-pthread", "-ffp-contract=off"]
     if SANITIZED:
         # The stack below a report is worth more than speed, and the first report ends the program.
         kinds = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
-        return ["-O1", "-std=c++17", *kinds, *checks]
-    return ["-O0" if QUICK else "-O3", "-std=c++17", *checks]
+        return ["-O1", *portable, *kinds, *checks]
+    return ["-O0" if QUICK else "-O3", *portable, *checks]
 
 
 def link_flags() -> list[str]:
-    return ["-fsanitize=address,undefined"] if SANITIZED else []
+    if sys.platform == "win32":
+        return []
+    # Before glibc 2.34, which the images that make wheels still have, threads are a library of their own.
+    return ["-pthread", *(["-fsanitize=address,undefined"] if SANITIZED else [])]
 
 
 STAMP = Path("build/mode")

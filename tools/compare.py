@@ -11,7 +11,7 @@ B found, those that are wrong in only one of them, and both trees side by side, 
 Options:
   --top=N              show so many sentences, or all [default: 10]
   --params=SET         collins, new, or an EVALB parameter file [default: collins]
-  --better=SYSTEM      only sentences on which A, or B, is better
+  --better=SYSTEM      only sentences on which this one is better: A or B
   --no-trees           leave out the trees
   --html=FILE          write a page with drawn trees, gold included, instead
   --colour=WHEN        auto (on a terminal, unless NO_COLOR is set), always or never [default: auto]

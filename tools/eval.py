@@ -11,7 +11,7 @@ mismatched sentences count as wrong. With two TEST files: both side by side, and
 Options:
   --params=SET      collins, new, or an EVALB parameter file. [default: collins]
   --summary         Leave out the table of sentences.
-  --by=WHAT         Add a table by label (with the labels most often confused) or by length.
+  --by=WHAT         Add a table, by this: label (with the labels most often confused) or length.
   --json            Everything as one JSON object.
   --stop-on-errors  Stop with exit code 1 after more than MAX_ERROR errors, like EVALB, without a summary.
                     Otherwise more than MAX_ERROR errors only give a warning.

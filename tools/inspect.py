@@ -17,7 +17,7 @@ Options:
   --contains=NAME       only fragments with this word, or with a node of this label
   --min-count=N         only fragments seen at least so often (of a cfg model: of at least this weight)
   --min-size=N          only fragments of at least so many rules
-  --kind=KIND           all, initial or auxiliary trees [default: all]
+  --kind=KIND           which trees: all, initial or auxiliary [default: all]
   --lexicalised         only fragments with a word
   --top=N               show so many, or all; 20 unless given
   --examples            with a training sentence, the words below the fragment in square brackets

@@ -17,15 +17,15 @@ Options:
   -o FILE, --output=FILE   trees; a file appears when all is done, stdout line by line [default: -]
   --tokenize               the input is raw text, one sentence a line: cut it into words as the Penn
                            Treebank does
-  --tags=MODE              none; or words come as word/TAG and the tags are hard (no others are
-                           considered) or soft (others count a hundredth); the last slash counts, but not one
+  --tags=MODE              none, hard or soft; but for none, words come as word/TAG, and other tags are not
+                           considered (hard) or count a hundredth (soft); the last slash counts, but not one
                            after a backslash; a word may have no tag [default: none]
   --objective=NAME         which tree is best: mpd (most probable derivation), mpp (most probable tree, from
                            the best derivations), mer (most expected correct rules), max-rule (largest
                            product of rule posteriors), or mpp-sampled, mer-sampled, max-rule-sampled
                            [default: max-rule]
-  --product=NAME           with several models, what is multiplied: rules (posteriors of the treebank's rules) or
-                           trees (probabilities of every model's 100 best) [default: rules]
+  --product=NAME           what several models multiply: rules (posteriors of the treebank's rules) or trees
+                           (probabilities of every model's 100 best) [default: rules]
   --kbest=N                so many trees, best first, then an empty line [default: 1]
   --scores                 before each tree, separated by tabs: the sentence's number, the tree's rank, its
                            log probability given the words, its score, and the kind of fallback (or ok)
@@ -35,7 +35,7 @@ Options:
   --max-memory=MB          a sentence whose chart needs more gets a fallback tree; every thread has a chart
                            for every grammar of the model [default: 1024]
   --threshold=P            prune what has a smaller share of the probability; 0 for no pruning [default: 3e-4]
-  --pruning=KIND           by posterior or max-marginal [default: posterior]
+  --pruning=KIND           that share: posterior or max-marginal [default: posterior]
   --samples=N              for the sampled objectives [default: 1000]
   --seed=N                 for the sampled objectives [default: 0]
   --correct                for the sampled objectives with a tsg model of one sample: accept or reject every

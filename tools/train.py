@@ -44,12 +44,11 @@ Subcategories (srtsg):
   --split-iterations=N     sweeps over the treebank after every split [default: 200]
   --levels=N               3: refined rules back off to rules whose root has no subcategory; 1 and 2: they do
                            not [default: 3]
-  --base=NAME              the last back-off: uniform, or by the frequency of the treebank's rules
-                           [default: uniform]
+  --base=NAME              the last back-off: uniform or frequency (of the treebank's rules) [default: uniform]
   --merge=SHARE            the share of splits that are undone again; 0 for none [default: 0.5]
-  --merge-loss=NAME        which: by the smallest loss in marginal or joint probability [default: marginal]
-  --type-mode=NAME         whether --type-moves may relabel rules onto others in use: exact (no) or map (yes,
-                           as in the paper; no longer samples the posterior) [default: exact]
+  --merge-loss=NAME        which: by the smallest loss in that probability: marginal or joint [default: marginal]
+  --type-mode=NAME         whether --type-moves may relabel rules onto others in use: exact (no) or map (yes, as
+                           in the paper, but this no longer samples the posterior) [default: exact]
 
 Substitution sites (srtsg):
   --site-iterations=N      after the splits, sweeps that sample substitution sites: with them fragments are more

@@ -7,7 +7,8 @@
 
 #include <cstdint>
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__)
+// musl, as in Alpine Linux, cannot choose between them when the module is loaded: __gnu_linux__ is glibc.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__gnu_linux__)
 #define TSGKIT_CLONES __attribute__((target_clones("avx2", "default"), optimize("fp-contract=off")))
 #else
 #define TSGKIT_CLONES

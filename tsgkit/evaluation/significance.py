@@ -79,15 +79,15 @@ def paired_bootstrap(
     """
     import numpy as np  # noqa: PLC0415 - scoring one file does without it
 
-    pair = [np.ascontiguousarray(counts, dtype=np.int64) for counts in (first, second)]
-    (difference,) = f_measures(pair[0].sum(axis=0)) - f_measures(pair[1].sum(axis=0))
+    one, other = (np.ascontiguousarray(counts, dtype=np.int64) for counts in (first, second))
+    (difference,) = f_measures(one.sum(axis=0)) - f_measures(other.sum(axis=0))
     bit_generator = np.random.PCG64(seed)
     differences = np.zeros(n_resamples)
     if len(first):
         with progress((), "Bootstrap", "resamples", total=n_resamples, quiet=quiet) as bar:
             for start in range(0, n_resamples, CHUNK):
                 chunk = differences[start : start + CHUNK]
-                resample_differences(bit_generator, *pair, chunk)
+                resample_differences(bit_generator, one, other, chunk)
                 bar.update(len(chunk))
     # Equal up to rounding counts as equal: without this the smallest p-values would depend on the last bit.
     as_extreme = np.abs(differences - difference) >= abs(difference) - 1e-9

@@ -112,6 +112,8 @@ class Chain:
         self.indices = [GrammarIndex(grammar) for grammar in self.grammars]
         self.projections: list[Projection | None] = [None]
         for number, level in enumerate(levels[1:], start=1):
+            if level.label_map is None:
+                raise ValueError(f"level {number} has no map to the labels of the coarser grammar before it")
             fine, coarse = self.indices[number], self.indices[number - 1]
             self.projections.append(Projection(fine, coarse, level.label_map, level.symbol_map))
 
@@ -174,10 +176,11 @@ class Engine:
         last = len(self.charts) - 1
         first = 1 if guide is None else guide.level
         for number in range(first, len(self.charts)):
+            projection = self.chain.projections[number]
             if guide is not None and number == first:
                 mask, projection = guide.mask, guide.projection
             else:
-                mask, projection = self.mask_of(number - 1, threshold), self.chain.projections[number]
+                mask = self.mask_of(number - 1, threshold)
             found = self.charts[number].fill(
                 *entries[number], viterbi=viterbi if number == last else by_best, mask=mask, projection=projection
             )
@@ -211,12 +214,12 @@ class Engine:
             return self.sampled_trees(entries, k, random)
         forest = self.sampled_forest(random) if objective.endswith("-sampled") else self.exact_forest()
         product = objective.startswith("max-rule")
-        rows, score = forest.best_tree(product, self.root_label)
-        if rows is None:
+        found, score = forest.best_tree(product, self.root_label)
+        if found is None:
             # Every tree has a rule that is too improbable to be in the forest, or that was not sampled.
             self.search(entries, viterbi=True)
             return self.kbest_trees(entries, k, add_up=False)
-        best = [self.candidate(rows, score, entries)]
+        best = [self.candidate(found, score, entries)]
         if k == 1:
             return best
         return self.rescored(best, entries, k, forest, product)

@@ -1,0 +1,23 @@
+import numpy as np
+from numpy.typing import NDArray
+
+from tsgkit._grammar_index import GrammarIndex
+
+class TreeScorer:
+    def __init__(self, grammar: GrammarIndex) -> None: ...
+    @property
+    def grammar(self) -> GrammarIndex: ...
+    def log_weight(
+        self,
+        rows: NDArray[np.int32],
+        lexical_start: NDArray[np.int64],
+        lexical_symbol: NDArray[np.int32],
+        lexical_weight: NDArray[np.float64],
+    ) -> float: ...
+    def check(
+        self,
+        rows: NDArray[np.int32],
+        lexical_start: NDArray[np.int64],
+        symbols: NDArray[np.int32],
+        weights: NDArray[np.float64],
+    ) -> None: ...
