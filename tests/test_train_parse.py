@@ -3,6 +3,7 @@
 import gzip
 import math
 import os
+import random
 import re
 import signal
 import subprocess
@@ -326,8 +327,15 @@ def test_invalid_bytes(tsgkit, model, threads):
 def test_a_failed_job_leaves_the_old_output(parse, tmp_path):
     parse("the dog barked .\n")
     before = (tmp_path / "output").read_bytes()
-    assert "not valid utf-8" in parse(b"the cat\n\xff\n", code=2)
+    assert "not valid utf-8" in parse(b"\xff\nthe cat\n", code=2)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["input", "output"]
+    error = parse(b"the cat\n\xff\n", code=2)
+    assert "not valid utf-8" in error
+    assert "1 sentences are in" in error
+    assert "output.partial; --resume goes on from there" in error
     assert (tmp_path / "output").read_bytes() == before
+    lines = parse("the cat\nthe dog barked .\n", "--resume", "--quiet")
+    assert lines == parse("the cat\nthe dog barked .\n")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["input", "output"]
 
 
@@ -347,6 +355,12 @@ def test_a_failed_job_leaves_the_old_output(parse, tmp_path):
         (["--max-memory=0"], "--max-memory=0"),
         (["--max-length=x"], "--max-length=x: not a whole number"),
         (["--input=no-such-file"], "no-such-file: No such file"),
+        (["--jobs=2"], "--jobs and --scheduler go with --backend"),
+        (["--backend=dask"], "--backend=dask and --scheduler=ADDRESS go together"),
+        (["--backend=joblib", "--scheduler=x"], "--backend=dask and --scheduler=ADDRESS go together"),
+        (["--backend=cluster"], "--backend=cluster: must be one of local, joblib, dask"),
+        (["--backend=joblib", "--chunk=0"], "--chunk=0: must be at least 1"),
+        (["--score=sampler:dev", "--resume"], "--score parses nothing"),
         (["second.model"], "second.model"),
     ],
 )
@@ -437,13 +451,76 @@ def test_interrupted_at_work(model, tmp_path, threads):
         stderr=subprocess.PIPE,
         preexec_fn=hear_interrupts,  # noqa: PLW1509 - no threads here
     )  # fmt: skip
-    deadline = time.monotonic() + 30
-    while not list(tmp_path.glob(".output.*")) and time.monotonic() < deadline:
+    deadline = time.monotonic() + 60
+    while not written(tmp_path) and time.monotonic() < deadline:
         time.sleep(0.02)
     started.send_signal(signal.SIGINT)
     _, error = started.communicate(timeout=60)
     assert (started.returncode, error) == (1, b"tsgkit: interrupted\n")
-    assert os.listdir(tmp_path) == ["input"]
+    assert sorted(os.listdir(tmp_path)) == ["input", "output.partial", "output.partial.json"]
+
+
+def written(folder):
+    """How many bytes a job at work has written."""
+    partial = folder / "output.partial"
+    return partial.stat().st_size if partial.exists() else 0
+
+
+@pytest.mark.parametrize(
+    "options", [["--threads=2"], ["--kbest=3", "--scores", "--objective=mpp-sampled", "--samples=9"]]
+)
+def test_killed_and_resumed(model, tmp_path, run, options):
+    """Kill -9 at random moments, resume, and compare with a job that was left alone."""
+    text = TEXT * 8
+    (tmp_path / "input").write_text(text)
+    arguments = ["-i", tmp_path / "input", *options, model]
+    assert run(parse_command.main, "-q", "-o", tmp_path / "whole", *arguments)[0] == 0
+    moments = random.Random(3)
+    n_kills = 0
+    while n_kills < 4:
+        before = written(tmp_path)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tsgkit", "parse", "-q", "--resume", "-o", tmp_path / "output", *arguments]
+        )
+        while written(tmp_path) <= before and process.poll() is None:  # until it has begun to write
+            time.sleep(0.005)
+        time.sleep(moments.uniform(0, 0.4))
+        process.kill()
+        if process.wait() == 0:  # it had come to its end
+            break
+        n_kills += 1
+    assert n_kills
+    code, _, error = run(parse_command.main, "--resume", "-o", tmp_path / "output", *arguments)
+    assert code == 0
+    assert (tmp_path / "output").read_bytes() == (tmp_path / "whole").read_bytes()
+    if n_kills == 4:
+        n_parsed, n_before = map(int, re.search(r"(\d+) sentences in.*\ntsgkit: (\d+) were done", error).groups())
+        assert n_parsed + n_before == text.count("\n")
+        assert n_before > 0
+
+
+def test_another_job_is_not_resumed(parse, tmp_path):
+    assert "not valid utf-8" in parse(b"the cat\n\xff\n", code=2)
+    text = "the cat\nthe dog barked .\n"
+    assert "(kbest differ)" in parse(text, "--resume", "--kbest=2", code=2)
+    assert "(seed differ)" in parse(text, "--resume", "--seed=2", code=2)
+    assert "first 1 lines of the input" in parse(text.upper(), "--resume", code=2)
+    other = tmp_path / "other"
+    assert train_command.main(["-q", "--horizontal=0", f"--output={other}", "sampler:train"]) == 0
+    assert "(models differ)" in parse(text, "--resume", path=other, code=2)
+    assert len(parse(text, "--resume")) == 2
+
+
+def test_resume_needs_a_file(run, model):
+    for options in (["--resume"], ["--resume", "--output=/dev/null"]):
+        code, _, error = run(parse_command.main, *options, model)
+        assert code == 2
+        assert "--resume goes with --output=FILE" in error
+
+
+def test_output_to_a_device(run, model, tmp_path):
+    (tmp_path / "input").write_text("the dog barked .\n")
+    assert run(parse_command.main, "-q", "-i", tmp_path / "input", "-o", "/dev/null", model)[0] == 0
 
 
 def test_reader_goes_away(model, tmp_path):

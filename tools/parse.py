@@ -14,7 +14,9 @@ Options:
                            as annotated) the log probability of the tree with its words, summed over all its
                            derivations (of several models: the mean); -inf for a tree the grammar cannot make
   -i FILE, --input=FILE    sentences (plain, gzip or xz) [default: -]
-  -o FILE, --output=FILE   trees; a file appears when all is done, stdout line by line [default: -]
+  -o FILE, --output=FILE   trees; a file appears when all is done (until then FILE.partial holds what there is), stdout
+                           line by line [default: -]
+  --resume                 go on with FILE.partial, if there is one: what is in it is not parsed again
   --tokenize               the input is raw text, one sentence a line: cut it into words as the Penn
                            Treebank does
   --tags=MODE              none, hard or soft; but for none, words come as word/TAG, and other tags are not
@@ -41,99 +43,128 @@ Options:
   --correct                for the sampled objectives with a tsg model of one sample: accept or reject every
                            sample by the model itself instead of its frozen grammar
   --threads=N              the output is the same for any number [default: 1]
+  --backend=NAME           where sentences are parsed: local (here), joblib (processes of this machine) or dask (a
+                           cluster); the output is the same [default: local]
+  --scheduler=ADDRESS      of the Dask cluster, or its scheduler file
+  --jobs=N                 processes of joblib (1 unless given), or chunks that the cluster has at a time (4 for each
+                           of its threads unless given); each with as many threads as --threads says
+  --chunk=N                sentences that a process or worker gets at a time [default: 100]
   -q, --quiet              no progress and no remarks
   -h, --help               this text
   --version                the version
 """
 
-import contextlib
+import hashlib
 import io
-import math
-import re
 import sys
 import time
-from collections import Counter
-from collections.abc import Callable, Iterator
-from typing import Any, TextIO
+from collections import Counter, deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Protocol, TextIO
 
-from nltk.tokenize import TreebankWordTokenizer
-from nltk.tree import Tree
-
+from tsgkit import __version__
 from tsgkit.cli import choice, command, integer, number, parse_arguments
+from tsgkit.distributed import Backend
 from tsgkit.errors import UsageError
 from tsgkit.files import open_output
 from tsgkit.models.model import Model
-from tsgkit.models.tsg_predictive import DerivationCorrection
-from tsgkit.options import optional_integer, seed_of
-from tsgkit.parsing import Parse, Parser
+from tsgkit.options import backend_of, optional_integer, seed_of
 from tsgkit.parsing.engine import OBJECTIVES, PRUNING
 from tsgkit.parsing.lexical import TAG_MODES
-from tsgkit.parsing.parser import Bracket, brackets_of
-from tsgkit.parsing.product import PRODUCTS, ProductParser
+from tsgkit.parsing.lines import ParsedLine, ParsePlan, parse_chunk, shared_models
+from tsgkit.parsing.product import PRODUCTS
 from tsgkit.progress import progress
+from tsgkit.resumable import PartialOutput
+from tsgkit.streams import chunks
 from tsgkit.treebank import read_trees
-from tsgkit.treebank.brackets import format_tree
 from tsgkit.treebank.sources import decode_lines
-from tsgkit.treebank.trees import is_preterminal, preorder
 
-Sentence = tuple[list[str], list[str | None] | None]
-WORD = re.compile(r"[^ \t\r\n\f\v]+")
-TAGGED_WORD = re.compile(r"(.+)(?<!\\)/([^/]+)", re.DOTALL)
+HERE = "here"
 
 
-def sentence_reader(arguments: dict[str, Any]) -> Callable[[str], Sentence]:
-    """How a line of input becomes words and tags."""
-    tagged = choice(arguments, "--tags", TAG_MODES) != "none"
-    if arguments["--tokenize"]:
-        if tagged:
-            raise UsageError("--tokenize and --tags do not go together: tags come with words")
-        tokenizer = TreebankWordTokenizer()
-        return lambda line: (tokenizer.tokenize(line, convert_parentheses=True), None)
-    if not tagged:
-        return lambda line: (WORD.findall(line), None)
-    return tagged_sentence
+def plan_of(arguments: dict[str, Any]) -> ParsePlan:
+    """How the options ask to parse."""
+    return ParsePlan(
+        objective=choice(arguments, "--objective", OBJECTIVES),
+        threshold=number(arguments, "--threshold", 0, 0.999),
+        pruning=choice(arguments, "--pruning", PRUNING),
+        n_samples=integer(arguments, "--samples", 1),
+        max_bytes=integer(arguments, "--max-memory", 1) << 20,
+        max_length=optional_integer(arguments, "--max-length", 0),
+        tags=choice(arguments, "--tags", TAG_MODES),
+        seed=seed_of(arguments),
+        product=choice(arguments, "--product", PRODUCTS),
+        correct=arguments["--correct"],
+        tokenize=arguments["--tokenize"],
+        kbest=integer(arguments, "--kbest", 1),
+        scores=arguments["--scores"],
+        confidence=arguments["--confidence"],
+    )
 
 
-def tagged_sentence(line: str) -> Sentence:
-    r"""Words and tags of ``word/TAG word/TAG``; what has not this form is a word without a tag.
-
-    Examples
-    --------
-    >>> tagged_sentence(r"a/DT 1/2/CD either\/or / //:")
-    (['a', '1/2', 'either\\/or', '/', '/'], ['DT', 'CD', None, None, ':'])
-    """
-    pairs = [(TAGGED_WORD.fullmatch(token), token) for token in WORD.findall(line)]
-    words = [match[1] if match else token for match, token in pairs]
-    return words, [match[2] if match else None for match, _ in pairs]
+# ---- where trees go ------------------------------------------------------------------------------------------
 
 
-def with_confidence(tree: Tree, confidence: dict[Bracket, float]) -> Tree:
-    """A tree with the posterior of every phrase at its label."""
-    marked = tree.copy(deep=True)
-    for node, bracket in zip(preorder(marked), brackets_of(marked), strict=True):
-        if len(node) and not is_preterminal(node):
-            node.set_label(f"{node.label()}={confidence.get(bracket, 0.0):.3f}")
-    return marked
+class Output(Protocol):
+    """What trees are written to; a `tsgkit.resumable.PartialOutput` is one."""
+
+    n_done: int
+    n_resumed: int
+    is_finished: bool
+
+    def skip(self, lines: Iterator[str]) -> Iterator[str]: ...
+
+    def write(self, record: str, line: str) -> None: ...
 
 
-def format_parse(parse: Parse, sentence_number: int, arguments: dict[str, Any]) -> Iterator[str]:
-    """The lines of output for a sentence."""
-    many = arguments["--kbest"] > 1
-    for rank, tree in enumerate(parse.trees, start=1):
-        shown = with_confidence(tree, parse.confidence) if arguments["--confidence"] else tree
-        text = format_tree(shown) if len(shown) else f"({shown.label()})"
-        if arguments["--scores"]:
-            log_probability = parse.log_probabilities[rank - 1] - parse.log_total if not parse.fallback else -math.inf
-            columns = (sentence_number, rank, f"{log_probability:.6f}", f"{parse.scores[rank - 1]:.6f}")
-            text = "\t".join(map(str, (*columns, parse.fallback or "ok", text)))
-        yield f"{text}\n"
-    if many:
-        yield "\n"
+class DirectOutput:
+    """Where nothing is kept to go on with: stdout, a pipe, a device."""
+
+    n_done = n_resumed = 0
+    is_finished = False
+
+    def __init__(self, file: TextIO) -> None:
+        self.file = file
+
+    def skip(self, lines: Iterator[str]) -> Iterator[str]:
+        """All of them: none is done."""
+        return lines
+
+    def write(self, record: str, line: str) -> None:
+        self.file.write(record)
 
 
-@contextlib.contextmanager
+@contextmanager
+def output_of(arguments: dict[str, Any], plan: ParsePlan, contents: list[bytes]) -> Iterator[Output]:
+    """Where trees go: stdout gets each as it comes, a file appears when all is done."""
+    path = arguments["--output"]
+    if path == "-" or (Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir())):
+        if arguments["--resume"]:
+            raise UsageError("--resume goes with --output=FILE: there is nothing to go on with elsewhere")
+        with streaming_output(path) as file:
+            yield DirectOutput(file)
+        return
+    models = [hashlib.sha256(content).hexdigest() for content in contents]
+    identity = {"version": __version__, "models": models, **asdict(plan)}
+    output = PartialOutput(path, identity, resume=arguments["--resume"], blank_line_ends=plan.kbest > 1)
+    try:
+        with output:
+            yield output
+    except BaseException:
+        if output.n_done and not arguments["--quiet"]:
+            print(
+                f"tsgkit: {output.n_done} sentences are in {output.partial}; --resume goes on from there",
+                file=sys.stderr,
+            )
+        raise
+
+
+@contextmanager
 def streaming_output(path: str) -> Iterator[TextIO]:
-    """Where trees go: stdout gets each as it comes, a file appears whole or not at all."""
+    """Text that goes to stdout at once, or to a file that appears whole or not at all."""
     if path != "-":
         with open_output(path) as file:
             yield file
@@ -143,72 +174,108 @@ def streaming_output(path: str) -> Iterator[TextIO]:
     yield sys.stdout
 
 
-def correction_of(arguments: dict[str, Any], model: Model) -> DerivationCorrection | None:
-    """What corrects samples, if that is wanted."""
-    if not arguments["--correct"]:
-        return None
-    if not arguments["--objective"].endswith("-sampled"):
-        raise UsageError("--correct goes with a sampled objective, such as --objective=mer-sampled")
-    return DerivationCorrection(model)
+# ---- where trees come from -----------------------------------------------------------------------------------
 
 
-def report(fallbacks: Counter[str], n_sentences: int, seconds: float) -> None:
-    kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(fallbacks.items()) if kind)
-    without = sum(count for kind, count in fallbacks.items() if kind)
-    rate = n_sentences / seconds if seconds else 0.0
-    print(
-        f"tsgkit: {n_sentences} sentences in {seconds:.1f} s ({rate:.1f} a second),"
-        f" {without} with a fallback tree" + (f" ({kinds})" if kinds else ""),
-        file=sys.stderr,
-    )
+def parsed_lines(
+    arguments: dict[str, Any], plan: ParsePlan, contents: list[bytes], lines: Iterator[str], first_number: int
+) -> Iterator[tuple[str, list[ParsedLine]]]:
+    """The output for all lines, in order, in portions, each with the place it comes from."""
+    names, threads = arguments["MODEL"], integer(arguments, "--threads", 1)
+    backend = remote_backend(arguments)
+    if backend is None:
+        parser = plan.parser([Model.load(*one) for one in zip(names, contents, strict=True)])
+        for line in plan.parse_lines(parser, lines, first_number=first_number, threads=threads):
+            yield HERE, [line]
+        return
+    size = integer(arguments, "--chunk", 1)
+    numbered = ((first_number + size * place, chunk) for place, chunk in enumerate(chunks(lines, size)))
+    try:
+        yield from backend.stream(parse_chunk, shared_models(plan, names, contents, threads), numbered)
+    finally:
+        backend.close()
 
 
-def parser_of(arguments: dict[str, Any]) -> Parser:
-    """The parser of the model, or of the product of models, that the options ask for."""
-    options: dict[str, Any] = {
-        "objective": choice(arguments, "--objective", OBJECTIVES),
-        "threshold": number(arguments, "--threshold", 0, 0.999),
-        "pruning": choice(arguments, "--pruning", PRUNING),
-        "n_samples": integer(arguments, "--samples", 1),
-        "max_bytes": integer(arguments, "--max-memory", 1) << 20,
-        "max_length": optional_integer(arguments, "--max-length", 0),
-        "tags": arguments["--tags"],
-        "seed": seed_of(arguments),
-    }
-    product = choice(arguments, "--product", PRODUCTS)
-    models = [Model.load(path) for path in arguments["MODEL"]]
-    if len(models) == 1:
-        return Parser(models[0], correction=correction_of(arguments, models[0]), **options)
-    if options["objective"] != "max-rule" or arguments["--correct"]:
-        raise UsageError("several models have an objective of their own: --product, without --objective and --correct")
-    return ProductParser(models, product=product, **options)
+def remote_backend(arguments: dict[str, Any]) -> Backend | None:
+    """Where sentences are parsed, if not here."""
+    if arguments["--backend"] != "local":
+        return backend_of(arguments)
+    if arguments["--jobs"] or arguments["--scheduler"]:
+        raise UsageError("--jobs and --scheduler go with --backend=joblib or --backend=dask; here there are --threads")
+    return None
+
+
+def remembering(lines: Iterator[str], memory: deque[str]) -> Iterator[str]:
+    """The lines, which also stay in `memory` until somebody takes them out."""
+    for line in lines:
+        memory.append(line)
+        yield line
+
+
+def parse_all(arguments: dict[str, Any], plan: ParsePlan, contents: list[bytes], output: Output) -> "Tally":
+    """Parse the input from where the output ends."""
+    tally = Tally()
+    read: deque[str] = deque()
+    lines = remembering(output.skip(decode_lines(arguments["--input"], "utf-8")), read)
+    portions = parsed_lines(arguments, plan, contents, lines, output.n_done)
+    with progress(None, "parsing", "sentences", quiet=arguments["--quiet"]) as bar:
+        for place, portion in portions:
+            for parsed in portion:
+                output.write(parsed.text, read.popleft())
+                tally.fallbacks[parsed.fallback] += 1
+            tally.places[place] += len(portion)
+            bar.update(len(portion))
+            if place != HERE:
+                bar.set_postfix_str(f"{len(tally.places)} at work", refresh=False)
+    return tally
+
+
+class Tally:
+    """What is counted on the way."""
+
+    def __init__(self) -> None:
+        self.started = time.perf_counter()
+        self.fallbacks: Counter[str] = Counter()
+        self.places: Counter[str] = Counter()
+
+    def report(self, n_resumed: int) -> None:
+        """Say what was done."""
+        seconds = time.perf_counter() - self.started
+        n_sentences = self.fallbacks.total()
+        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.fallbacks.items()) if kind)
+        without = sum(count for kind, count in self.fallbacks.items() if kind)
+        rate = n_sentences / seconds if seconds else 0.0
+        lines = [
+            f"tsgkit: {n_sentences} sentences in {seconds:.1f} s ({rate:.1f} a second),"
+            f" {without} with a fallback tree" + (f" ({kinds})" if kinds else "")
+        ]
+        if n_resumed:
+            lines.append(f"tsgkit: {n_resumed} were done before and not parsed again")
+        lines += [f"tsgkit: {count} by {place}" for place, count in sorted(self.places.items()) if place != HERE]
+        print("\n".join(lines), file=sys.stderr)
+
+
+def print_scores(arguments: dict[str, Any], plan: ParsePlan) -> None:
+    """The log probabilities of the trees of --score."""
+    if arguments["--resume"] or arguments["--backend"] != "local":
+        raise UsageError("--resume and --backend are for parsing; --score parses nothing")
+    parser = plan.parser([Model.load(path) for path in arguments["MODEL"]])
+    with streaming_output(arguments["--output"]) as output:
+        output.writelines(f"{parser.tree_log_probability(tree):.9f}\n" for tree in read_trees(arguments["--score"]))
 
 
 @command
 def main(argv: list[str]) -> int:
     arguments = parse_arguments(__doc__, argv)
-    arguments["--kbest"] = integer(arguments, "--kbest", 1)
-    read_sentence = sentence_reader(arguments)
-    parser = parser_of(arguments)
+    plan = plan_of(arguments)
     if arguments["--score"] is not None:
-        with streaming_output(arguments["--output"]) as output:
-            output.writelines(f"{parser.tree_log_probability(tree):.9f}\n" for tree in read_trees(arguments["--score"]))
+        print_scores(arguments, plan)
         return 0
-    threads = integer(arguments, "--threads", 1)
-    started = time.perf_counter()
-    fallbacks: Counter[str] = Counter()
-    sentences = map(read_sentence, decode_lines(arguments["--input"], "utf-8"))
-    with streaming_output(arguments["--output"]) as output:
-        parses = parser.parse_batch(
-            sentences, threads=threads, k=arguments["--kbest"], confidence=arguments["--confidence"]
-        )
-        for sentence_number, parse in enumerate(
-            progress(parses, "parsing", "sentences", quiet=arguments["--quiet"]), 1
-        ):
-            output.writelines(format_parse(parse, sentence_number, arguments))
-            fallbacks[parse.fallback] += 1
+    contents = [Path(path).read_bytes() for path in arguments["MODEL"]]
+    with output_of(arguments, plan, contents) as output:
+        tally = Tally() if output.is_finished else parse_all(arguments, plan, contents, output)
     if not arguments["--quiet"]:
-        report(fallbacks, fallbacks.total(), time.perf_counter() - started)
+        tally.report(output.n_resumed)
     return 0
 
 

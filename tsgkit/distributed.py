@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from itertools import islice
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client, Connection, Listener, wait
+from pathlib import Path
 from typing import Any, Protocol, cast
 
 from tsgkit import __version__
@@ -420,10 +421,11 @@ class DaskBackend(Backend):
         except ImportError:
             raise missing("dask distributed") from None
         self.dask = distributed
-        place = {"scheduler_file" if scheduler.endswith(".json") else "address": scheduler}
         try:
-            self.client = distributed.Client(**place, set_as_default=False, timeout=SECONDS_FOR_WORKERS)
-        except (OSError, ValueError) as error:
+            # Dask itself would wait for ever for a file that is not there.
+            address = json.loads(Path(scheduler).read_text())["address"] if scheduler.endswith(".json") else scheduler
+            self.client = distributed.Client(address, set_as_default=False, timeout=SECONDS_FOR_WORKERS)
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise UsageError(f"--scheduler={scheduler}: no Dask scheduler answers there ({error})") from None
         self.address = scheduler
         self.is_time_to_count = Throttle(SECONDS_BETWEEN_QUESTIONS)
@@ -448,29 +450,35 @@ class DaskBackend(Backend):
         self.stop_event = self.dask.Event(topic, client=self.client)
         self.client.subscribe_topic(topic, lambda event: on_message(*event[1]))
         waiting = deque(enumerate(items))
-        data = self.scatter(shared)
-        index_of: dict[Any, int] = {}
+        sender = DaskSender(self, shared)
+        pending: dict[Any, tuple[int, DaskTask]] = {}
         results = self.dask.as_completed(loop=self.client.loop)
+
+        def wait_for(index: int, sent: DaskTask) -> None:
+            pending[sent.future] = (index, sent)
+            results.add(sent.future)
 
         def begin_next() -> None:
             index, item = waiting.popleft()
-            future = self.client.submit(outcome_of, task, data, item, DaskLink(topic, index), pure=False)
-            index_of[future] = index
-            results.add(future)
+            wait_for(index, sender.send(outcome_of, item, DaskLink(topic, index), first=(task,)))
 
         try:
             for _ in range(min(self.jobs or len(items), len(items))):
                 begin_next()
             for future in results:
-                index = index_of.pop(future)
+                index, sent = pending.pop(future)
                 try:
-                    yield Outcome(index, **future.result())
-                except self.infrastructure_errors() as error:
-                    yield Outcome(index, error=f"its workers were lost ({error})")
+                    outcome = Outcome(index, **future.result())
+                except self.lost_errors() as error:
+                    if sender.send_again(sent, error):
+                        wait_for(index, sent)
+                        continue
+                    outcome = Outcome(index, error=f"its workers were lost ({error})")
+                yield outcome
                 if waiting:
                     begin_next()
         finally:
-            self.client.cancel(list(index_of))
+            self.client.cancel(list(pending))
             self.client.unsubscribe_topic(topic)
             self.stop_event = None
 
@@ -480,42 +488,30 @@ class DaskBackend(Backend):
 
     def stream(self, task: ChunkTask, shared: Shared, items: Iterable[Any]) -> Iterator[Any]:
         """As for all; `shared` is sent once and stays on every worker."""
-        data = self.scatter(shared)
-        window: deque[tuple[Any, Any]] = deque()
+        sender = DaskSender(self, shared)
+        window: deque[tuple[int, DaskTask]] = deque()
         failures: list[Exception] = []
-        n_taken = 0
 
         def take() -> Any:
-            nonlocal data, n_taken
-            n_taken += 1
-            item, future = window.popleft()
-            attempt = 1
+            number, sent = window.popleft()
             while True:
                 try:
-                    return future.result()
-                except self.infrastructure_errors() as error:
-                    if attempt == ATTEMPTS:
-                        raise lost(f"part {n_taken} of the input", f"a worker ({error})") from None
-                # With the last worker that had it, `shared` is lost, too.
-                self.wait_for_workers()
-                data = self.scatter(shared)
-                future = self.client.submit(task, data, item, pure=False)
-                attempt += 1
+                    return sent.future.result()
+                except self.lost_errors() as error:
+                    if not sender.send_again(sent, error):
+                        raise lost(f"part {number} of the input", f"a worker ({error})") from None
 
         try:
-            for item in until_failure(items, failures):
-                window.append((item, self.client.submit(task, data, item, pure=False)))
+            for number, item in enumerate(until_failure(items, failures), start=1):
+                window.append((number, sender.send(task, item)))
                 while len(window) >= self.limit():
                     yield take()
             while window:
                 yield take()
         finally:
-            self.client.cancel([future for _, future in window])
+            self.client.cancel([sent.future for _, sent in window])
         if failures:
             raise failures[0]
-
-    def scatter(self, shared: Shared) -> Any:
-        return self.client.scatter(shared, broadcast=True, hash=False)
 
     def limit(self) -> int:
         """How many items may be under way: a few for every thread of the cluster, which may grow and shrink."""
@@ -525,9 +521,53 @@ class DaskBackend(Backend):
             self.n_threads = sum(self.client.nthreads().values())
         return WINDOW * max(self.n_threads, 1)
 
-    def infrastructure_errors(self) -> tuple[type[BaseException], ...]:
+    def lost_errors(self) -> tuple[type[BaseException], ...]:
         """What a future raises when its task could not be run to its end, whatever the task is."""
         return (self.dask.KilledWorker, CancelledError, self.dask.client.FutureCancelledError)
+
+
+@dataclass
+class DaskTask:
+    """A task that was sent to the cluster."""
+
+    function: Callable[..., Any]
+    first: tuple[Any, ...]
+    rest: tuple[Any, ...]
+    shared: Any = None
+    future: Any = None
+    n_attempts: int = 0
+
+
+class DaskSender:
+    """Sends tasks that share a value. The value lies on the workers, and is sent again if it was lost with them."""
+
+    def __init__(self, backend: DaskBackend, shared: Shared) -> None:
+        self.backend, self.value = backend, shared
+        self.shared = self.scatter()
+
+    def scatter(self) -> Any:
+        return self.backend.client.scatter(self.value, broadcast=True, hash=False)
+
+    def send(self, function: Callable[..., Any], *rest: Any, first: tuple[Any, ...] = ()) -> DaskTask:
+        """Have `function(*first, shared, *rest)` called somewhere."""
+        task = DaskTask(function, first, rest)
+        self.begin(task)
+        return task
+
+    def begin(self, task: DaskTask) -> None:
+        task.shared = self.shared
+        task.n_attempts += 1
+        task.future = self.backend.client.submit(task.function, *task.first, self.shared, *task.rest, pure=False)
+
+    def send_again(self, task: DaskTask, error: BaseException) -> bool:
+        """Begin a task again that was lost; whether that makes sense."""
+        if isinstance(error, self.backend.dask.KilledWorker) or task.n_attempts == ATTEMPTS:
+            return False  # the scheduler has begun it again and again already
+        self.backend.wait_for_workers()
+        if task.shared is self.shared:  # else it was sent again for another task already
+            self.shared = self.scatter()
+        self.begin(task)
+        return True
 
 
 @dataclass

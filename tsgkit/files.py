@@ -19,6 +19,7 @@ from typing import IO, BinaryIO, TextIO, cast
 
 GZIP_MAGIC = b"\x1f\x8b"
 XZ_MAGIC = b"\xfd7zXZ\x00"
+PACKED_ENDINGS = (".gz", ".xz")
 # What reading raises when a gzip or xz file is damaged or cut short.
 DAMAGED_ARCHIVE = (gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError)
 # A few packed bytes can stand for more than any memory holds: no line and no file that is read at once is longer.

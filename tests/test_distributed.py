@@ -1,0 +1,319 @@
+"""Chains and parsing through joblib and on a real Dask cluster, whose workers are killed half-way."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tsgkit import distributed
+from tsgkit.distributed import WINDOW, HubLink, make_backend, outcome_of, require_same_version
+from tsgkit.errors import JobError, UsageError
+from tsgkit.inference.chains import chain_path, chain_seeds
+from tsgkit.models.model import Model
+from tsgkit.parsing.lines import ParsePlan, parse_chunk, shared_models
+from tsgkit.tools import parse as parse_command
+from tsgkit.tools import train as train_command
+from tsgkit.treebank import load
+
+SENTENCES = [f"{' '.join(tree.leaves())}\n" for tree in load("sampler", "dev")]
+N_LINES = 600
+SECONDS = 120
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A model, an input, and the output that all backends must give for it."""
+    made = tmp_path_factory.mktemp("distributed")
+    assert train_command.main(["-q", "--output", str(made / "cfg.model"), "sampler:train"]) == 0
+    lines = (SENTENCES * (N_LINES // len(SENTENCES) + 1))[:N_LINES]
+    (made / "input").write_text("".join(lines), encoding="utf-8")
+    arguments = ["-q", "--scores", "-i", made / "input", "-o", made / "expected", made / "cfg.model"]
+    assert parse_command.main([str(argument) for argument in arguments]) == 0
+    return made
+
+
+def start_parsing(folder, output, *options):
+    return subprocess.Popen(
+        [
+            *(sys.executable, "-m", "tsgkit", "parse", "--scores", "--chunk=5", *options),
+            *("-i", folder / "input", "-o", output, folder / "cfg.model"),
+        ],
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509 - no threads
+    )
+
+
+def finished(process):
+    """The talk of a process that has ended well."""
+    _, talk = process.communicate(timeout=SECONDS)
+    assert process.returncode == 0, talk
+    assert "Traceback" not in talk
+    return talk
+
+
+def wait_until(condition, process=None):
+    deadline = time.monotonic() + SECONDS
+    while not condition():
+        assert process is None or process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def written(output):
+    partial = Path(f"{output}.partial")
+    return partial.stat().st_size if partial.exists() else 0
+
+
+def descendants(pid, word):
+    """The processes below one whose command line has a word in it."""
+    found, parents = [], {pid}
+    rows = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
+    for row in sorted(rows.splitlines()[1:], key=lambda row: int(row.split()[0])):
+        own, parent, command = row.split(maxsplit=2)
+        if int(parent) in parents:
+            parents.add(int(own))
+            if word in command:
+                found.append(int(own))
+    return found
+
+
+# ---- joblib ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def with_joblib():
+    pytest.importorskip("joblib", reason="joblib is not installed")
+
+
+@pytest.mark.usefixtures("with_joblib")
+def test_joblib_parses_the_same_and_survives_a_killed_process(folder, tmp_path):
+    process = start_parsing(folder, tmp_path / "output", "--backend=joblib", "--jobs=2")
+    wait_until(lambda: written(tmp_path / "output"), process)
+    os.kill(descendants(process.pid, "loky")[-1], signal.SIGKILL)
+    talk = finished(process)
+    assert (tmp_path / "output").read_bytes() == (folder / "expected").read_bytes()
+    assert sum(map(int, re.findall(r"tsgkit: (\d+) by process \d+", talk))) == N_LINES
+
+
+@pytest.mark.usefixtures("with_joblib")
+def test_joblib_trains_the_same(tmp_path, capsys):
+    common = ["--model=tsg", "--iterations=8", "-q"]
+    output = tmp_path / "m"
+    chains = ["--chains=2", "--jobs=2", "--backend=joblib", f"--output={output}"]
+    assert train_command.main([*common, *chains, "sampler:dev"]) == 0
+    assert "has the highest log joint" in capsys.readouterr().out
+    for number, seed in enumerate(chain_seeds(0, 2), start=1):
+        assert train_command.main([*common, f"--seed={seed}", f"--output={tmp_path / 'a'}", "sampler:dev"]) == 0
+        assert (tmp_path / "a").read_bytes() == chain_path(output, number).read_bytes()
+
+
+@pytest.mark.usefixtures("with_joblib")
+def test_input_is_read_as_output_is_taken(folder):
+    """A bounded number of chunks is under way, whatever the length of the input; and what precedes an error comes."""
+    taken = []
+
+    def chunks():
+        for number in range(1000):
+            taken.append(number)
+            if number == 9:
+                raise UsageError("no more")
+            yield 2 * number, SENTENCES[:2]
+
+    shared = shared_models(ParsePlan(), ["m"], [(folder / "cfg.model").read_bytes()])
+    results = make_backend("joblib", jobs=1).stream(parse_chunk, shared, chunks())
+    assert [len(lines) for _, lines in [next(results)]] == [2]
+    assert len(taken) == WINDOW
+    rest = []
+    with pytest.raises(UsageError, match="no more"):
+        rest.extend(results)
+    assert len(taken) == 10
+
+
+# ---- Dask ------------------------------------------------------------------------------------------------
+
+
+class Cluster:
+    """A scheduler and workers, each a process on this machine."""
+
+    def __init__(self, folder):
+        self.folder, self.file = folder, folder / "scheduler.json"
+        self.processes = {}
+        self.start("scheduler", "scheduler", "--host=127.0.0.1", "--port=0")
+        wait_until(self.file.exists)
+
+    def start(self, name, *words):
+        command = [sys.executable, "-m", "dask", *words, "--no-dashboard", f"--scheduler-file={self.file}"]
+        with open(self.folder / f"{name}.log", "w") as log:
+            self.processes[name] = subprocess.Popen(command, cwd=self.folder, stdout=log, stderr=log)
+
+    def start_worker(self, name):
+        self.start(name, "worker", "--nthreads=1", "--no-nanny", f"--name={name}", "--host=127.0.0.1")
+
+    def kill(self, name):
+        process = self.processes.pop(name)
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    pytest.importorskip("distributed", reason="dask and distributed are not installed")
+    made = Cluster(tmp_path_factory.mktemp("cluster"))
+    made.start_worker("first")
+    made.start_worker("second")
+    yield made
+    for name in list(made.processes):
+        made.kill(name)
+
+
+def on(cluster):
+    return ["--backend=dask", f"--scheduler={cluster.file}"]
+
+
+def has_begun(cluster, name):
+    return "Registered to" in (cluster.folder / f"{name}.log").read_text()
+
+
+def test_a_killed_worker_loses_no_sentence(cluster, folder, tmp_path):
+    wait_until(lambda: has_begun(cluster, "first") and has_begun(cluster, "second"))
+    process = start_parsing(folder, tmp_path / "output", *on(cluster))
+    wait_until(lambda: written(tmp_path / "output"), process)
+    cluster.kill("second")
+    talk = finished(process)
+    assert (tmp_path / "output").read_bytes() == (folder / "expected").read_bytes()
+    by_worker = dict(re.findall(r"tsgkit: (\d+) by worker (\w+)", talk))
+    assert sum(map(int, by_worker)) == N_LINES
+    assert "first" in by_worker.values()
+
+
+def test_all_workers_are_killed_and_another_comes(cluster, folder, tmp_path):
+    """The models that were sent are lost with the last worker, and sent again."""
+    process = start_parsing(folder, tmp_path / "output", *on(cluster), "--jobs=3")
+    wait_until(lambda: written(tmp_path / "output"), process)
+    cluster.kill("first")
+    cluster.start_worker("third")
+    talk = finished(process)
+    assert (tmp_path / "output").read_bytes() == (folder / "expected").read_bytes()
+    assert re.search(r"tsgkit: \d+ by worker third", talk)
+
+
+def test_interrupted_on_a_cluster_and_resumed_here(cluster, folder, tmp_path):
+    process = start_parsing(folder, tmp_path / "output", *on(cluster))
+    wait_until(lambda: written(tmp_path / "output"), process)
+    process.send_signal(signal.SIGINT)
+    _, talk = process.communicate(timeout=SECONDS)
+    assert process.returncode == 1
+    assert talk.endswith("tsgkit: interrupted\n")
+    assert "--resume goes on from there" in talk
+    assert json.loads((tmp_path / "output.partial.json").read_text())["n_done"] > 0
+    arguments = ["--resume", "-q", "--scores", "-i", folder / "input", "-o", tmp_path / "output", folder / "cfg.model"]
+    assert parse_command.main([str(argument) for argument in arguments]) == 0
+    assert (tmp_path / "output").read_bytes() == (folder / "expected").read_bytes()
+
+
+def test_a_chain_goes_on_when_its_worker_is_killed(cluster, tmp_path):
+    cluster.start_worker("fourth")
+    wait_until(lambda: has_begun(cluster, "third") and has_begun(cluster, "fourth"))
+    common = ["--model=tsg", "--iterations=400", "--checkpoint-every=10", "sampler:dev"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tsgkit", "train", *common, "--chains=2", *on(cluster), "--output=m"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_until(lambda: len(list(tmp_path.glob("m.checkpoint.chain*"))) == 2, process)
+    time.sleep(0.3)
+    cluster.kill("fourth")
+    table, talk = process.communicate(timeout=SECONDS)
+    assert process.returncode == 0, talk
+    assert "has the highest log joint" in table
+    for number, seed in enumerate(chain_seeds(0, 2), start=1):
+        assert train_command.main([*common, "-q", f"--seed={seed}", f"--output={tmp_path / 'alone'}"]) == 0
+        assert (tmp_path / "alone").read_bytes() == chain_path(tmp_path / "m", number).read_bytes()
+
+
+def test_ctrl_c_stops_chains_on_a_cluster(cluster, tmp_path):
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "tsgkit", "train", "--model=tsg", "--iterations=1000000", "--chains=2"),
+            *(*on(cluster), "--jobs=1", "--output=m", "sampler:dev"),
+        ],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509 - no threads
+    )
+    wait_until(lambda: list(tmp_path.glob("m.checkpoint.chain*")), process)
+    process.send_signal(signal.SIGINT)
+    table, talk = process.communicate(timeout=SECONDS)
+    assert (process.returncode, table) == (1, "")
+    assert "tsgkit: interrupted; --resume goes on from there" in talk
+    assert "Traceback" not in talk
+    assert Model.load(tmp_path / "m.chain01").info["iterations"] > 0
+    assert not (tmp_path / "m.chain02").exists()
+
+
+def test_no_scheduler_and_no_worker(cluster, monkeypatch, tmp_path):
+    monkeypatch.setattr(distributed, "SECONDS_FOR_WORKERS", 0.5)
+    with pytest.raises(UsageError, match="no Dask scheduler answers there"):
+        make_backend("dask", scheduler="tcp://127.0.0.1:9")
+    with pytest.raises(UsageError, match="no Dask scheduler answers there"):
+        make_backend("dask", scheduler=str(tmp_path / "missing.json"))
+    empty = Cluster(tmp_path)
+    try:
+        with pytest.raises(UsageError, match="it has no workers"):
+            make_backend("dask", scheduler=str(empty.file))
+    finally:
+        empty.kill("scheduler")
+
+
+# ---- all -------------------------------------------------------------------------------------------------
+
+
+def test_another_version_is_refused():
+    with pytest.raises(UsageError, match="install the same on both"):
+        require_same_version("0.0.0")
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (UsageError("wrong"), "wrong"),
+        (OSError(28, "full"), "full"),
+        (MemoryError(), "MemoryError"),
+        (KeyError(3), "Traceback"),
+    ],
+)
+def test_what_goes_wrong_in_a_task_becomes_its_answer(error, message):
+    class Quiet:
+        def stopped(self):
+            return False
+
+    def fails(shared, item, link):
+        raise error
+
+    assert message in outcome_of(fails, {}, None, Quiet())["error"]
+
+
+def test_a_task_stops_when_nobody_listens():
+    assert HubLink("/nowhere/at/all", b"key", 0).stopped()
+
+
+def test_a_backend_that_is_not_installed(monkeypatch):
+    for name, scheduler in (("joblib", None), ("dask", "tcp://127.0.0.1:9")):
+        monkeypatch.setitem(sys.modules, "joblib" if name == "joblib" else "distributed", None)
+        with pytest.raises(UsageError, match="not installed: pip install"):
+            make_backend(name, scheduler=scheduler)
+
+
+def test_lost_workers_are_no_fault_of_the_options():
+    assert isinstance(distributed.lost("part 3 of the input", "a worker"), JobError)

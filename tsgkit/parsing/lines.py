@@ -1,0 +1,205 @@
+"""Lines of text in, lines of trees out: what ``tsgkit parse`` does with a sentence, here or on a worker.
+
+A `ParsePlan` holds all that the output depends on beside the models and the input, as plain values; a chunk of lines
+with the number of its first sentence gives the same output wherever it is parsed.
+"""
+
+import hashlib
+import math
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import count
+from typing import Any, NamedTuple
+
+import numpy as np
+from nltk.tokenize import TreebankWordTokenizer
+from nltk.tree import Tree
+
+from tsgkit import __version__
+from tsgkit.distributed import Shared, require_same_version, worker_name
+from tsgkit.errors import UsageError
+from tsgkit.models.model import Model
+from tsgkit.models.tsg_predictive import DerivationCorrection
+from tsgkit.parsing.engine import EngineSettings
+from tsgkit.parsing.parser import Bracket, Parse, Parser, brackets_of
+from tsgkit.parsing.product import ProductParser
+from tsgkit.treebank.brackets import format_tree
+from tsgkit.treebank.trees import is_preterminal, preorder
+
+Sentence = tuple[list[str], list[str | None] | None]
+WORD = re.compile(r"[^ \t\r\n\f\v]+")
+TAGGED_WORD = re.compile(r"(.+)(?<!\\)/([^/]+)", re.DOTALL)
+
+
+class ParsedLine(NamedTuple):
+    """The output for a line of input, and the kind of fallback (``''`` if there was none)."""
+
+    text: str
+    fallback: str
+
+
+@dataclass(frozen=True)
+class ParsePlan:
+    """How sentences are read, parsed and written.
+
+    Parameters
+    ----------
+    objective, threshold, pruning, n_samples, max_bytes, max_length, tags, seed
+        As for `tsgkit.parsing.Parser`.
+    product : str
+        With several models, what is multiplied; see `tsgkit.parsing.product.ProductParser`.
+    correct : bool
+        Accept or reject samples by the model itself.
+    tokenize : bool
+        Whether lines are raw text.
+    kbest : int
+        Trees for every sentence; more than one end with an empty line.
+    scores : bool
+        Whether figures stand before each tree.
+    confidence : bool
+        Whether phrases get their posterior probabilities.
+    """
+
+    objective: str = "max-rule"
+    threshold: float = 3e-4
+    pruning: str = "posterior"
+    n_samples: int = 1000
+    max_bytes: int = EngineSettings.max_bytes
+    max_length: int | None = None
+    tags: str = "none"
+    seed: int = 0
+    product: str = "rules"
+    correct: bool = False
+    tokenize: bool = False
+    kbest: int = 1
+    scores: bool = False
+    confidence: bool = False
+
+    def __post_init__(self) -> None:
+        if self.tokenize and self.tags != "none":
+            raise UsageError("--tokenize and --tags do not go together: tags come with words")
+        if self.correct and not self.objective.endswith("-sampled"):
+            raise UsageError("--correct goes with a sampled objective, such as --objective=mer-sampled")
+
+    def parser(self, models: Sequence[Model]) -> Parser:
+        """The parser of a model, or of the product of several."""
+        names = ("objective", "threshold", "pruning", "n_samples", "max_bytes", "max_length", "tags", "seed")
+        options: dict[str, Any] = {name: getattr(self, name) for name in names}
+        if len(models) == 1:
+            return Parser(models[0], correction=DerivationCorrection(models[0]) if self.correct else None, **options)
+        if self.objective != "max-rule" or self.correct:
+            raise UsageError(
+                "several models have an objective of their own: --product, without --objective and --correct"
+            )
+        return ProductParser(models, product=self.product, **options)
+
+    def sentence_reader(self) -> Callable[[str], Sentence]:
+        """How a line of input becomes words and tags."""
+        if self.tokenize:
+            tokenizer = TreebankWordTokenizer()
+            return lambda line: (tokenizer.tokenize(line, convert_parentheses=True), None)
+        if self.tags == "none":
+            return lambda line: (WORD.findall(line), None)
+        return tagged_sentence
+
+    def parse_lines(
+        self, parser: Parser, lines: Iterable[str], *, first_number: int = 0, threads: int = 1
+    ) -> Iterator[ParsedLine]:
+        """Parse lines as they come; the first one is sentence number `first_number`, counted from 0."""
+        parses = parser.parse_batch(
+            map(self.sentence_reader(), lines),
+            threads=threads,
+            k=self.kbest,
+            confidence=self.confidence,
+            first_number=first_number,
+        )
+        for number, parse in zip(count(first_number + 1), parses, strict=False):
+            yield ParsedLine("".join(self.format_parse(parse, number)), parse.fallback)
+
+    def format_parse(self, parse: Parse, sentence_number: int) -> Iterator[str]:
+        """The lines of output for a sentence."""
+        for rank, tree in enumerate(parse.trees, start=1):
+            shown = with_confidence(tree, parse.confidence) if self.confidence else tree
+            text = format_tree(shown) if len(shown) else f"({shown.label()})"
+            if self.scores:
+                own = parse.log_probabilities[rank - 1]
+                log_probability = own - parse.log_total if not parse.fallback else -math.inf
+                columns = (sentence_number, rank, f"{log_probability:.6f}", f"{parse.scores[rank - 1]:.6f}")
+                text = "\t".join(map(str, (*columns, parse.fallback or "ok", text)))
+            yield f"{text}\n"
+        if self.kbest > 1:
+            yield "\n"
+
+
+def tagged_sentence(line: str) -> Sentence:
+    r"""Words and tags of ``word/TAG word/TAG``; what has not this form is a word without a tag.
+
+    Examples
+    --------
+    >>> tagged_sentence(r"a/DT 1/2/CD either\/or / //:")
+    (['a', '1/2', 'either\\/or', '/', '/'], ['DT', 'CD', None, None, ':'])
+    """
+    pairs = [(TAGGED_WORD.fullmatch(token), token) for token in WORD.findall(line)]
+    words = [match[1] if match else token for match, token in pairs]
+    return words, [match[2] if match else None for match, _ in pairs]
+
+
+def with_confidence(tree: Tree, confidence: dict[Bracket, float]) -> Tree:
+    """A tree with the posterior of every phrase at its label."""
+    marked = tree.copy(deep=True)
+    for node, bracket in zip(preorder(marked), brackets_of(marked), strict=True):
+        if len(node) and not is_preterminal(node):
+            node.set_label(f"{node.label()}={confidence.get(bracket, 0.0):.3f}")
+    return marked
+
+
+# ---- elsewhere -----------------------------------------------------------------------------------------------
+
+
+def shared_models(plan: ParsePlan, names: Sequence[str], contents: Sequence[bytes], threads: int = 1) -> Shared:
+    """What every worker needs: the plan and the bytes of the model files."""
+    digest = hashlib.sha256(repr((asdict(plan), list(names))).encode())
+    for content in contents:
+        digest.update(hashlib.sha256(content).digest())
+    return {
+        "version": __version__,
+        "plan": asdict(plan),
+        "names": list(names),
+        # As arrays: joblib sends large ones to its processes once, and by way of a file.
+        "contents": [np.frombuffer(content, dtype=np.uint8) for content in contents],
+        "threads": threads,
+        "digest": digest.hexdigest(),
+    }
+
+
+def parse_chunk(shared: Shared, chunk: tuple[int, list[str]]) -> tuple[str, list[ParsedLine]]:
+    """The task of a chunk: the number of its first sentence and its lines; returns who did it and the output."""
+    require_same_version(shared["version"])
+    first_number, lines = chunk
+    plan = ParsePlan(**shared["plan"])
+    parsed = plan.parse_lines(PARSERS.get(shared), lines, first_number=first_number, threads=shared["threads"])
+    return worker_name(), list(parsed)
+
+
+class ParserCache:
+    """The parser of the job that a worker works for: chunks come one by one, and models take long to load."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.digest = ""
+        self.parser: Parser
+
+    def get(self, shared: Shared) -> Parser:
+        """The parser that `shared` describes."""
+        with self.lock:
+            if self.digest != shared["digest"]:
+                named = zip(shared["names"], shared["contents"], strict=True)
+                models = [Model.load(name, content.tobytes()) for name, content in named]
+                self.parser = ParsePlan(**shared["plan"]).parser(models)
+                self.digest = shared["digest"]
+            return self.parser
+
+
+PARSERS = ParserCache()

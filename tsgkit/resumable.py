@@ -1,0 +1,222 @@
+"""Output of a long job that is kept when the job is killed, so that it can go on.
+
+While the job is at work, ``FILE.partial`` holds the records that are done and ``FILE.partial.json`` says of which
+job they are and how far it certainly is; when all is done the whole file takes the place of ``FILE``.
+"""
+
+import contextlib
+import errno
+import hashlib
+import io
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO
+
+from tsgkit.errors import JobError, UsageError
+from tsgkit.files import PACKED_ENDINGS, new_file, open_output, sync_folder
+
+try:
+    import fcntl
+except ImportError:  # there is nothing like it on this system: two jobs with one output are the user's affair
+    fcntl = None  # type: ignore[assignment]
+
+SECONDS_BETWEEN_COMMITS = 1.0
+BLOCK = 1 << 20
+
+
+class PartialOutput:
+    """A file of records, one for every line of input, that grows record by record and survives being killed.
+
+    Parameters
+    ----------
+    path : path
+        The file that appears when all is done; with a name in .gz or .xz it is packed then.
+    identity : dict
+        What the records depend on beside the input, as plain JSON values: a job goes on only with the same.
+    resume : bool
+        Keep what a job of the same identity has written; otherwise it is thrown away.
+    blank_line_ends : bool
+        Whether a record ends with an empty line; otherwise every line is one.
+
+    Attributes
+    ----------
+    n_done : int
+        Records in the file.
+    is_finished : bool
+        Whether a job to be resumed had nothing left to do but to tidy up.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], identity: dict[str, Any], *, resume: bool, blank_line_ends: bool = False
+    ) -> None:
+        self.path = Path(path)
+        self.partial, self.journal = Path(f"{path}.partial"), Path(f"{path}.partial.json")
+        self.identity = json.loads(json.dumps(identity))
+        self.blank_line_ends = blank_line_ends
+        self.n_done = self.n_resumed = 0
+        # Of the lines whose records are in the file, once `skip` has seen those of an earlier job.
+        self.digest = hashlib.sha256()
+        self.has_skipped = False
+        self.committed: dict[str, Any] = {}
+        self.next_commit = 0.0
+        if self.path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "is a folder; name a file", str(self.path))
+        self.is_finished = resume and self.was_finished()
+        if not self.is_finished:
+            self.file = self.open(resume)
+
+    # ---- beginning -----------------------------------------------------------------------------------
+
+    def was_finished(self) -> bool:
+        """Whether a job was killed when only its journal was left to be removed."""
+        if self.partial.exists() or not self.path.exists() or not self.journal.exists():
+            return False
+        self.read_journal()
+        if self.committed.get("finished"):
+            self.journal.unlink()
+        return bool(self.committed.get("finished"))
+
+    def open(self, resume: bool) -> BinaryIO:
+        # Not emptied by opening: it may be at work for another job.
+        descriptor = os.open(self.partial, os.O_RDWR | os.O_CREAT, 0o666)
+        file = os.fdopen(descriptor, "r+b", buffering=BLOCK)
+        try:
+            self.lock(file)
+            if resume and self.journal.exists():
+                self.read_journal()
+                self.find_end(file)
+            else:
+                self.journal.unlink(missing_ok=True)
+                file.truncate(0)
+                self.committed = {"n_done": 0, "n_bytes": 0, "digest": self.digest.hexdigest()}
+                self.write_journal()
+        except BaseException:
+            file.close()
+            raise
+        return file
+
+    def lock(self, file: BinaryIO) -> None:
+        """Refuse to write where another job does; the system lets go of the lock when a job ends in any way."""
+        if fcntl is None:
+            return
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise JobError(f"{self.partial}: another job is writing it; name another --output") from None
+        except OSError:  # some network file systems have no locks
+            return
+
+    def read_journal(self) -> None:
+        try:
+            saved = json.loads(self.journal.read_text(encoding="utf-8"))
+            self.committed = {name: saved[name] for name in ("n_done", "n_bytes", "digest")}
+            self.committed["finished"] = saved.get("finished", False)
+            identity = saved["identity"]
+        except (ValueError, KeyError, TypeError):
+            raise self.not_ours(f"{self.journal} is damaged") from None
+        if identity != self.identity:
+            names = [name for name in self.identity if identity.get(name) != self.identity[name]]
+            raise self.not_ours(f"it is of another job ({', '.join(names) or 'its kind'} differ)")
+
+    def not_ours(self, problem: str) -> UsageError:
+        return UsageError(f"{self.partial}: {problem}; name another --output, or leave out --resume to start anew")
+
+    def find_end(self, file: BinaryIO) -> None:
+        """Go behind the last whole record: those that are committed, and those that were written after that."""
+        n_bytes, self.n_done = self.committed["n_bytes"], self.committed["n_done"]
+        if file.seek(0, io.SEEK_END) < n_bytes:
+            raise self.not_ours("it is shorter than it was")
+        end = file.seek(n_bytes)
+        position = end
+        for line in file:
+            position += len(line)
+            if line.endswith(b"\n") and (not self.blank_line_ends or line == b"\n"):
+                end = position
+                self.n_done += 1
+        file.seek(end)
+        file.truncate()
+        self.n_resumed = self.n_done
+
+    # ---- at work -------------------------------------------------------------------------------------
+
+    def skip(self, lines: Iterator[str]) -> Iterator[str]:
+        """The lines of input that are not done; those that are must be the same as before."""
+        for number in range(self.n_done):
+            if number == self.committed["n_done"]:
+                self.check_digest()
+            line = next(lines, None)
+            if line is None:
+                raise self.not_ours(f"it has {self.n_done} records, but the input only {number} lines")
+            self.digest.update(line.encode())
+        if self.n_done == self.committed["n_done"]:
+            self.check_digest()
+        self.has_skipped = True
+        return lines
+
+    def check_digest(self) -> None:
+        if self.digest.hexdigest() != self.committed["digest"]:
+            raise self.not_ours(f"the first {self.committed['n_done']} lines of the input are not those it was made of")
+
+    def write(self, record: str, line: str) -> None:
+        """Append the record of a line of input."""
+        self.file.write(record.encode())
+        self.digest.update(line.encode())
+        self.n_done += 1
+        if time.monotonic() >= self.next_commit:
+            self.commit()
+
+    def commit(self, *, finished: bool = False) -> None:
+        """Bring what is written to the disk, then note how much it is."""
+        self.file.flush()
+        os.fsync(self.file.fileno())
+        self.committed = {"n_done": self.n_done, "n_bytes": self.file.tell(), "digest": self.digest.hexdigest()}
+        self.committed["finished"] = finished
+        self.write_journal()
+        self.next_commit = time.monotonic() + SECONDS_BETWEEN_COMMITS
+
+    def write_journal(self) -> None:
+        with new_file(self.journal) as file:
+            file.write(json.dumps({**self.committed, "identity": self.identity}).encode())
+
+    # ---- the end -------------------------------------------------------------------------------------
+
+    def finish(self) -> None:
+        """Put the whole file in its place."""
+        self.commit(finished=True)
+        if self.path.name.endswith(PACKED_ENDINGS):
+            self.file.seek(0)
+            with open_output(self.path) as packed:
+                text = io.TextIOWrapper(self.file, encoding="utf-8", newline="")
+                shutil.copyfileobj(text, packed, BLOCK)
+                text.detach()
+            self.partial.unlink()
+        else:
+            os.replace(self.partial, self.path)
+        sync_folder(self.path.parent)
+        self.journal.unlink()
+
+    def __enter__(self) -> "PartialOutput":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.is_finished:
+            return
+        try:
+            if kind is None:
+                self.finish()
+            elif self.n_done:
+                if self.has_skipped:
+                    with contextlib.suppress(OSError):  # the disk is full: what was committed before is there
+                        self.commit()
+            else:
+                self.partial.unlink(missing_ok=True)
+                self.journal.unlink(missing_ok=True)
+        finally:
+            self.file.close()
