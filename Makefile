@@ -8,7 +8,7 @@ JOBS ?= 2
 # Which tests to run; all unless given.
 TESTS ?=
 
-.PHONY: help build test test-checked lint docs sdist-check demo clean bench-eval bench-parse bench-train bench-scaling exp-pcfg \
+.PHONY: help build test test-checked lint docs screenshots sdist-check demo clean bench-eval bench-parse bench-train bench-scaling exp-pcfg \
 	exp-cohn2010 exp-shindo2011 exp-shindo2012
 
 help:  ## this list
@@ -51,6 +51,16 @@ docs: $(VENV)/docs build  ## the manual, in docs/_build/html
 	rm -rf docs/_build docs/api/generated
 	$(RUN) -m sphinx --fail-on-warning --keep-going -q -b html docs docs/_build/html
 
+# The pictures of the manual, taken by the tests of pages; needs Chromium and its driver. Few colours keep them small.
+PICTURES := serve-tree serve-derivation serve-dark serve-phone report-tsg report-srtsg-derivations report-insertion-dark
+SHRINK := import sys; from PIL import Image; \
+	[Image.open(name).convert("RGB").quantize(96).save(name, optimize=True) for name in sys.argv[1:]]
+
+screenshots: build  ## the pictures of the manual, in docs/_static
+	rm -rf build/manual && TSGKIT_SCREENSHOTS=build/manual $(BIN)/pytest tests/report/test_browser.py
+	$(RUN) -c '$(SHRINK)' $(PICTURES:%=build/manual/%.png)
+	cp $(PICTURES:%=build/manual/%.png) docs/_static/
+
 # Every Python module of the source tree, to see that the package has them all.
 MODULES = $(subst /,.,$(patsubst %.py,%,$(patsubst %/__init__.py,%,$(shell \
 	find tsgkit -name '*.py' -not -name '__main__.py'))))
@@ -63,11 +73,11 @@ sdist-check: $(VENV)/base  ## source package and wheel build without a warning; 
 	rm -rf build/sdist-check && mkdir -p build/sdist-check
 	$(BIN)/pip install --quiet build
 	$(RUN) -m build --outdir build/sdist-check . >build/sdist-check/log 2>&1 || { cat build/sdist-check/log; exit 1; }
-	! grep -i 'warning' build/sdist-check/log
+	! grep -E '(^|[^A-Z])[Ww]arning' build/sdist-check/log
 	$(RUN) -m zipfile -l build/sdist-check/tsgkit-*.whl >build/sdist-check/files
 	for file in $(TYPES); do grep -q "^$$file " build/sdist-check/files || { echo "no $$file in the wheel"; exit 1; }; done
 	$(PYTHON) -m venv build/sdist-check/venv
-	build/sdist-check/venv/bin/pip install --quiet build/sdist-check/tsgkit-*.whl
+	build/sdist-check/venv/bin/pip install --quiet "$$(echo build/sdist-check/tsgkit-*.whl)[plot,web]"
 	cd build/sdist-check && venv/bin/python -c '$(IMPORT_ALL)' $(MODULES)
 	cd build/sdist-check && venv/bin/tsgkit prepare sampler:dev -o dev.mrg \
 		&& venv/bin/tsgkit eval dev.mrg dev.mrg --summary >score && grep '^Bracketing FMeasure *= *100.00' score

@@ -187,7 +187,7 @@ class SlowParser(Parser):
 
 
 def test_what_takes_too_long_is_given_up_and_what_follows_is_answered(models):
-    service = ParseService([models["cfg"]], ["cfg"], Limits(timeout=0.3, threads=2))
+    service = ParseService([models["cfg"]], ["cfg"], Limits(timeout=1.5, threads=2))
     service.parser = slow = SlowParser(models["cfg"])
     client = create_app(service).test_client()
     response = client.post("/api/parse", json={"words": ["slow"]})
