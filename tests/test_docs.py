@@ -39,7 +39,8 @@ def test_examples_in_docstrings(name):
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
-def test_examples_on_pages(path):
+def test_examples_on_pages(path, monkeypatch):
+    monkeypatch.chdir(path.parent)  # pages name files in the folder they are in
     result = doctest.testfile(str(path), module_relative=False, optionflags=doctest.ELLIPSIS, encoding="utf-8")
     assert not result.failed, "the examples that failed are printed above"
 

@@ -163,7 +163,7 @@ cdef class Chart:
             When no scale factors bring the values into the range of floats; far from any real grammar.
         """
         cdef position_t n_words = lexical_start.shape[0] - 1
-        cdef double per_word = DEFAULT_GROWTH if growth is None else growth, change
+        cdef double per_word = DEFAULT_GROWTH if growth is None else growth, change = 0.0
         cdef const weight_t* weights = NULL
         if not -LARGEST_GROWTH <= per_word <= LARGEST_GROWTH:
             raise ValueError(f"growth {growth}: must be between {-LARGEST_GROWTH} and {LARGEST_GROWTH}")

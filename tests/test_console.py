@@ -1,0 +1,95 @@
+"""The commands on the pages for new users do what the pages show: each is run, and its output compared.
+
+Commands stand in blocks of ``console`` after ``$``, what they print below them; ``...`` stands for what differs from
+run to run, or goes on. A page has a folder of its own, in which its commands are given one after the other.
+"""
+
+import doctest
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parent.parent / "docs"
+PAGES = ["tutorial.rst", "howto-language.rst"]
+COMPARE = doctest.OutputChecker().check_output
+
+
+BLOCK = re.compile(r"^\.\. code-block:: console\n\n((?:   .*\n|\n)+)", flags=re.MULTILINE)
+STEP = re.compile(r"\$ ((?:.*\\\n)*.*)(?:\n|\Z)((?:(?!\$ ).*(?:\n|\Z))*)")
+# With this in the environment (`make pages`), a page that differs is given what the commands print now.
+IS_UPDATE = bool(os.environ.get("TSGKIT_UPDATE_PAGES"))
+
+
+def console_steps(block):
+    """The commands of a block with the outputs that the page shows, in order."""
+    lines = [line[3:] for line in block.rstrip().splitlines()]
+    return [(command, output.strip("\n")) for command, output in STEP.findall("\n".join(lines))]
+
+
+def console_block(steps):
+    """The inverse."""
+    lines = "\n".join(f"$ {command}" + (f"\n{output}" if output else "") for command, output in steps)
+    return "".join(f"   {line}".rstrip() + "\n" for line in lines.splitlines()) + "\n"
+
+
+def test_steps_are_found():
+    page = "Text.\n\n.. code-block:: console\n\n   $ one \\\n       two\n   $ three\n   out\n\n   put\n\nText.\n"
+    (block,) = BLOCK.findall(page)
+    assert console_steps(block) == [("one \\\n    two", ""), ("three", "out\n\nput")]
+    assert console_block(console_steps(block)) == block
+
+
+@pytest.fixture
+def console(tmp_path):
+    """Runs a command in a folder that keeps what commands before it left; returns all it printed."""
+    if shutil.which("bash") is None:
+        pytest.skip("bash is not installed")
+    programs, folder = tmp_path / "programs", tmp_path / "folder"
+    programs.mkdir()
+    tsgkit = programs / "tsgkit"
+    tsgkit.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m tsgkit "$@"\n', "utf-8")
+    tsgkit.chmod(0o755)
+    shutil.copytree(DOCS / "data", folder / "data")
+    environment = os.environ | {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "LC_ALL": "C.UTF-8"}
+
+    def run(command):
+        done = subprocess.run(
+            ["bash", "-c", command],
+            cwd=folder,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+        return "\n".join(line.rstrip() for line in done.stdout.decode("utf-8").strip("\n").splitlines())
+
+    run.folder = folder
+    return run
+
+
+def compared(command, wanted, shown):
+    """The output that the page should have."""
+    if COMPARE(f"{wanted}\n", f"{shown}\n", doctest.ELLIPSIS):
+        return wanted
+    assert IS_UPDATE, f"$ {command}\n{shown}\ninstead of\n{wanted}"
+    return re.sub(r"\b\d+\.\d+ s\b( \([\d.]+)?", lambda found: "... s" + (" (..." if found[1] else ""), shown)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_commands_on_page(name, console):
+    page = DOCS / name
+    text = page.read_text("utf-8")
+    blocks = BLOCK.findall(text)
+    assert blocks
+    for block in blocks:
+        steps = [(command, compared(command, wanted, console(command))) for command, wanted in console_steps(block)]
+        text = text.replace(block, console_block(steps), 1)
+    if IS_UPDATE:
+        page.write_text(text, "utf-8")
+    if name == "tutorial.rst":
+        assert (console.folder / "tree.svg").read_bytes() == (DOCS / "_static" / "derivation.svg").read_bytes()
