@@ -52,15 +52,18 @@ docs: $(VENV)/docs build  ## the manual, in docs/_build/html
 	rm -rf docs/_build docs/api/generated
 	$(RUN) -m sphinx --fail-on-warning --keep-going -q -b html docs docs/_build/html
 
-# The pictures of the manual, taken by the tests of pages; needs Chromium and its driver. Few colours keep them small.
-PICTURES := serve-tree serve-derivation serve-dark serve-phone report-tsg report-srtsg-derivations report-insertion-dark
+# The pictures of the manual, taken by the tests of pages; needs Chromium and its driver. 256 colours keep them small.
+PICTURES := serve-tree serve-derivation serve-node serve-dark serve-phone report-tsg \
+	report-srtsg-subcategories report-insertion-derivations
 SHRINK := import sys; from PIL import Image; \
-	[Image.open(name).convert("RGB").quantize(96).save(name, optimize=True) for name in sys.argv[1:]]
+	[Image.open(name).convert("RGB").quantize(256, method=1, kmeans=3).save(name, optimize=True) for name in sys.argv[1:]]
 
 screenshots: build  ## the pictures of the manual, in docs/_static
 	rm -rf build/manual && TSGKIT_SCREENSHOTS=build/manual $(BIN)/pytest tests/report/test_browser.py
 	$(RUN) -c '$(SHRINK)' $(PICTURES:%=build/manual/%.png)
 	cp $(PICTURES:%=build/manual/%.png) docs/_static/
+	$(BIN)/tsgkit train --quiet --model=tsg --iterations=400 --output=build/manual/tsg.model sampler:train
+	$(BIN)/tsgkit draw --model=build/manual/tsg.model --number=4 --format=svg -o docs/_static/derivation.svg sampler:train
 
 # Every Python module of the source tree, to see that the package has them all.
 MODULES = $(subst /,.,$(patsubst %.py,%,$(patsubst %/__init__.py,%,$(shell \

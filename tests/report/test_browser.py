@@ -176,6 +176,7 @@ def test_what_else_could_stand_at_a_node(page):
     assert "over “" in page.one("#node-title").text
     rows = page.all("#node tbody tr")
     assert rows or "Nothing else" in page.one("#node").text
+    page.driver.execute_script("document.querySelector('#picture').scrollIntoView()")
     page.browser.picture("serve-node")
 
 
@@ -320,6 +321,8 @@ def test_the_report(browser, trained, tmp_path, kind):
     assert {"NP", "VP"} <= {label for label in labels if label in drawn}
     strokes = {halo.value_of_css_property("stroke") for halo in page.all("#derivations .halo")[:12]}
     assert len(strokes) > 3
+    if kind == "insertion":
+        assert page.all("#derivations .badge")
     for section in ("derivations", "worst", "subcategories", "auxiliary"):
         if page.all(f"#{section}"):
             page.driver.execute_script("document.getElementById(arguments[0]).scrollIntoView()", section)

@@ -281,21 +281,38 @@ class Report:
         chosen = self.sample_derivations()
         if not chosen:
             return
-        whose = "parses of the test sentences" if self.parses else "training sentences"
+        whose = "Parses of the test sentences" if self.parses else "Training sentences"
+        if self.parses and self.inserts:
+            whose = "Parses of the test sentences, and training sentences where those have too few insertions"
         yield (
-            f"<p>Some {whose}, each with its most probable derivation. Every fragment has a colour of its own; a ring"
-            " is a substitution, a plus an insertion, with a dashed line to the foot.</p>"
+            f"<p>{whose}, each with its most probable derivation. Every fragment has a colour of its own; a ring is a"
+            " substitution, a plus an insertion, with a dashed line to the foot.</p>"
         )
         for derivation in chosen:
             yield f"<h3>{escape(' '.join(derivation.words))}</h3>"
             yield f'<div class="scroll">{Drawing.of_derivation(derivation).svg(standalone=False)}</div>'
             yield fragment_list(derivation)
 
+    @property
+    def inserts(self) -> bool:
+        """Whether there are auxiliary trees."""
+        return bool(self.table.is_auxiliary.any())
+
     def sample_derivations(self) -> list[Derivation]:
-        """Derivations of sentences of medium length from all over; with insertion, those that have some come first."""
-        trees = [parse.tree for parse in self.parses if not parse.fallback]
-        if not self.parses and self.model.corpus is not None:
-            trees = [self.model.preparation.decode(tree) for tree in self.model.corpus.trees()]
+        """Derivations of sentences of medium length from all over; if there are auxiliary trees, with insertions."""
+        wanted = self.settings.n_derivations
+        found = self.medium_derivations([parse.tree for parse in self.parses if not parse.fallback])
+        trained: list[Derivation] = []
+        if self.model.corpus is not None and (not self.parses or self.inserts):
+            decode = self.model.preparation.decode
+            trained = self.medium_derivations([decode(tree) for tree in self.model.corpus.trees()])
+        if not self.inserts:
+            return spread(found or trained, wanted)
+        chosen = spread([each for each in found if has_insertion(each)], wanted)
+        chosen += spread([each for each in trained if has_insertion(each)], wanted - len(chosen))
+        return chosen or spread(found or trained, wanted)
+
+    def medium_derivations(self, trees: Sequence[Tree]) -> list[Derivation]:
         found = []
         for tree in trees:
             if SHORTEST <= len(words(tree)) <= LONGEST:
@@ -305,11 +322,7 @@ class Report:
                     continue
                 if derivation is not None:
                     found.append(derivation)
-        inserted = [each for each in found if any(step.is_auxiliary for step in each.steps)]
-        if len(inserted) >= self.settings.n_derivations:
-            found = inserted
-        places = np.linspace(0, len(found) - 1, min(self.settings.n_derivations, len(found))).round().astype(int)
-        return [found[place] for place in places.tolist()]
+        return found
 
     # ---- how well it parses ------------------------------------------------------------------------------
 
@@ -390,6 +403,16 @@ class Report:
                 yield drawn("Gold", Drawing.of_tree(gold))
                 yield drawn("Parsed", Drawing.of_tree(parse.tree))
             yield "</div>"
+
+
+def spread(items: list[Derivation], n_wanted: int) -> list[Derivation]:
+    """So many of them, at even distances."""
+    places = np.linspace(0, len(items) - 1, min(n_wanted, len(items))).round().astype(int)
+    return [items[place] for place in places.tolist()]
+
+
+def has_insertion(derivation: Derivation) -> bool:
+    return any(step.is_auxiliary for step in derivation.steps)
 
 
 def marked_example(example: Example) -> str:
