@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from tsgkit.inference.tsg import TsgTraining
 from tsgkit.models.fragments import FragmentTable
 from tsgkit.models.model import Model
 from tsgkit.parsing.engine import OBJECTIVES
@@ -109,13 +110,13 @@ def test_going_on_from_a_checkpoint(run, treebank, tmp_path):
     class Stop(Exception):
         pass
 
-    def stop(self, iteration, original=train_command.TsgTraining.iterate):
+    def stop(self, iteration, original=TsgTraining.iterate):
         if iteration == 8:
             raise Stop
         return original(self, iteration)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(train_command.TsgTraining, "iterate", stop)
+        patch.setattr(TsgTraining, "iterate", stop)
         with pytest.raises(Stop):
             run(train_command, *options, f"--output={parts}", treebank)
     run(train_command, *options, "--resume", f"--output={parts}", treebank)

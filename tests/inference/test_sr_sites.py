@@ -9,9 +9,12 @@ from tsgkit.inference.loop import Run
 from tsgkit.inference.srtsg import SrSettings, SrTraining
 from tsgkit.inference.tsg import TsgSettings, TsgTraining
 from tsgkit.models.model import Model
-from tsgkit.models.subcategories import refined_fragments
+from tsgkit.models.subcategories import SYMBOLS_WITH_INSERTION, refined_fragments
 from tsgkit.parsing import Parser
+from tsgkit.report.derivation import Deriver
 from tsgkit.treebank import Binarization, UnknownWords, load, prepare
+from tsgkit.treebank.fragments import format_fragment
+from tsgkit.treebank.planted import assemble
 
 SHORT = {"joint_iterations": 0, "splits": 2, "split_iterations": 3, "average": 2, "average_every": 1}
 
@@ -77,7 +80,7 @@ def test_the_model_parses(tmp_path):
 
 
 def test_insertions_into_refined_trees(tmp_path):
-    run = run_of(tmp_path / "m", splits=1, joint_iterations=2, insertion_iterations=10, average=3)
+    run = run_of(tmp_path / "m", splits=1, merge=0.0, joint_iterations=2, insertion_iterations=10, average=3)
     run.run()
     assert not any(run.history["insertions"][:5])
     assert run.history["insertions"][-1] > 0
@@ -96,6 +99,29 @@ def test_insertions_into_refined_trees(tmp_path):
         feet = [node.label() for node in fragment.tree if node.label().endswith("*")]
         assert feet == [f"{fragment.root}*"]
         assert "-" in fragment.root
+    deriver, n_inserted = Deriver(model), 0
+    for tree in load("sampler", "dev"):
+        derivation = deriver.derive(tree)
+        n_inserted += sum(step.is_auxiliary for step in derivation.steps)
+        assert all(derivation.subcategories[1:])
+        assert not any("-" not in node.label() for step in derivation.steps[1:] for node in step.tree.subtrees())
+        assert assemble([format_fragment(step.marked) for step in derivation.steps]) == refined_tree(derivation)
+    assert n_inserted > 0
+    model.state[SYMBOLS_WITH_INSERTION][0] += 1
+    with pytest.raises(UsageError, match="refined symbols are damaged"):
+        Deriver(model)
+
+
+def refined_tree(derivation):
+    """The brackets of a derivation's tree, every node with its subcategory."""
+    nodes = iter(zip(derivation.nodes.tolist(), derivation.labels, derivation.subcategories, strict=True))
+
+    def brackets():
+        (_, start, _, n_children), label, digits = next(nodes)
+        below = [brackets() for _ in range(n_children)] or [derivation.vocabulary_words[start]]
+        return f"({label}{'-' if digits else ''}{digits} {' '.join(below)})"
+
+    return brackets()
 
 
 def test_without_insertions_it_is_the_plain_sampler_on_refined_trees(tmp_path):

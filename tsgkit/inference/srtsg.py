@@ -11,7 +11,7 @@ from tsgkit.errors import UsageError
 from tsgkit.inference.checkpoint import corpus_digest
 from tsgkit.inference.loop import Record
 from tsgkit.inference.tsg import TsgSettings, TsgTraining
-from tsgkit.models.model import Level, Model
+from tsgkit.models.model import Level, Model, parts_of
 from tsgkit.models.rules import TreeArrays, number_rules
 from tsgkit.models.srtsg import (
     BASES,
@@ -25,7 +25,7 @@ from tsgkit.models.srtsg import (
 )
 from tsgkit.models.srtsg_insertion import InsertionGrammar, refined_corpus, refined_trees
 from tsgkit.models.srtsg_sites import SiteGrammar, SiteMeans, make_site_sampler
-from tsgkit.models.subcategories import INSERTION_PREFIX, read_splits, symbol_names
+from tsgkit.models.subcategories import INSERTION_PREFIX, SYMBOLS_WITH_INSERTION, read_splits, symbol_names
 from tsgkit.models.tables import require_amounts
 from tsgkit.treebank import FlatCorpus
 from tsgkit.treebank.prepare import preparation_of
@@ -424,11 +424,11 @@ class SrTraining:
         sampler = self.new_site_sampler()
         sampler.set_parameters(state["parameters"])
         sampler.set_stops(state["stops"])
-        sampler.restore(number[2 * groups + bits], state["sites"], with_prefix(state, "seating_"))
-        means = with_prefix(state, "mean_")
+        sampler.restore(number[2 * groups + bits], state["sites"], parts_of(state, "seating_"))
+        means = parts_of(state, "mean_")
         self.site_means = SiteMeans.restored(means, sampler, self.words, self.settings.levels)
         self.site_sampler = sampler
-        own = with_prefix(state, INSERTION_PREFIX)
+        own = parts_of(state, INSERTION_PREFIX)
         if own:
             self.insertions = self.new_insertions(sampler)
             self.insertions.restore(own)
@@ -448,7 +448,7 @@ class SrTraining:
             self.sampler = self.new_sampler()
             self.sampler.set_parameters(state["parameters"])
             self.sampler.restore(state["bits"], {kind: state[f"seating_{kind}"] for kind in KINDS})
-            self.means = RuleMeans.restored(with_prefix(state, "mean_"), self.sampler, self.words)
+            self.means = RuleMeans.restored(parts_of(state, "mean_"), self.sampler, self.words)
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise UsageError(f"the checkpoint does not fit the treebank: {error}") from None
 
@@ -480,7 +480,10 @@ class SrTraining:
         if self.insertions is None:
             return self.model_of(self.site_chain(SiteGrammar(*parts)), parts.means.n_samples)
         average = self.insertions.mean()
-        return self.model_of(self.site_chain(InsertionGrammar(*parts, average=average)), average.n_samples)
+        grammar = InsertionGrammar(*parts, average=average)
+        model = self.model_of(self.site_chain(grammar), average.n_samples)
+        model.state[SYMBOLS_WITH_INSERTION] = grammar.symbol_of()
+        return model
 
     def site_parts(self, sampler: SrSiteSampler) -> "SiteParts":
         means, levels = self.site_means, self.settings.levels
@@ -540,8 +543,3 @@ class SiteParts(NamedTuple):
     means: SiteMeans
     base: str
     levels: int
-
-
-def with_prefix(state: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
-    """The arrays of a state whose names begin so, without the prefix."""
-    return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}

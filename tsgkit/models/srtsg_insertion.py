@@ -60,6 +60,12 @@ class InsertionGrammar(SiteGrammar):
         private_label = np.where(self.private_symbol == NO_LABEL, NO_LABEL, self.label[self.private_symbol])
         return self.finished(words, private_label)
 
+    def symbol_of(self) -> np.ndarray:
+        """The refined symbol of every symbol of the transform, or -1."""
+        refined = np.arange(self.n_symbols)
+        unrefined = np.full(2 * self.n_labels, -1)
+        return np.concatenate([refined, refined, refined, unrefined, self.private_symbol]).astype(np.int32)
+
     def symbol_map(self, fine: WeightedGrammar, ancestor: np.ndarray) -> np.ndarray:
         """For every symbol of the transform the coarser one that prunes it, or -1; private ones are refined, too."""
         result = super().symbol_map(fine, ancestor)

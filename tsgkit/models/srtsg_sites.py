@@ -90,7 +90,8 @@ class WeightTable:
         rows = np.concatenate([self.rows, rows])
         self.rows, place = np.unique(rows, axis=0, return_inverse=True)
         weights = np.concatenate([self.weight, weight])
-        self.weight = np.bincount(place.ravel(), weights=weights, minlength=len(self.rows))
+        # Of nothing at all, numpy's sums are whole numbers.
+        self.weight = np.bincount(place.ravel(), weights=weights, minlength=len(self.rows)).astype(np.float64)
 
     def found(self, rows: np.ndarray) -> np.ndarray:
         """The weights of these rows, 0 for those that are not there."""
@@ -180,9 +181,10 @@ class SiteMeans:
         part, symbol = means.fragments.rows.T
         if (symbol_label[symbol] != trees.rule_label[parts[part, 0]]).any():
             raise ValueError("a fragment has a root of another label than its rule")
+        labels = (trees.rule_label, trees.rule_left_label, trees.rule_right_label)
         for rows in (means.rules.rows, means.base.rows):
-            for column, label in enumerate((trees.rule_label, trees.rule_left_label, trees.rule_right_label), start=1):
-                label = label[rows[:, 0]]
+            for column, of_rule in enumerate(labels, start=1):
+                label = of_rule[rows[:, 0]]
                 if (rows[:, column] >= np.where(label >= 0, n_symbols[label], 1)).any():
                     raise ValueError("a rule's subcategory is not there")
         return means

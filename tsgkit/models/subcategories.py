@@ -8,16 +8,18 @@ import numpy as np
 
 from tsgkit.errors import UsageError
 from tsgkit.grammar import WeightedGrammar
+from tsgkit.grammar.weighted import NO_LABEL
 from tsgkit.models.fragments import FragmentTable
-from tsgkit.models.model import Model
+from tsgkit.models.model import Model, parts_of
 from tsgkit.models.rules import number_rules
 from tsgkit.models.srtsg import Subcategories
 from tsgkit.models.tables import require_amounts
-from tsgkit.models.tsg import GOES_ON, SITE, nodes_of
+from tsgkit.models.tsg import nodes_of, states_of
 from tsgkit.treebank import FlatCorpus
 
-# Of the names of what is kept of a sampler of insertions.
+# What the names begin with of all that is kept of insertions; among it, the refined symbols of the grammar's symbols.
 INSERTION_PREFIX = "insertion_"
+SYMBOLS_WITH_INSERTION = f"{INSERTION_PREFIX}symbols"
 
 
 @dataclass(frozen=True)
@@ -178,8 +180,8 @@ def refined_fragments(model: Model) -> FragmentTable:
     """
     table = SubcategoryTable.of_model(model)
     corpus = table.corpus
-    own = {name.removeprefix(INSERTION_PREFIX): array for name, array in model.state.items()}
-    if f"{INSERTION_PREFIX}dishes" in model.state:
+    own = parts_of(model.state, INSERTION_PREFIX)
+    if own:
         return FragmentTable.of_state(replace(corpus, labels=table.names, label=table.symbols.astype(np.int32)), own)
     sites = model.state.get("sites", np.ones(corpus.n_nodes, dtype=np.uint8))
     is_fit = sites.dtype == np.uint8 and sites.shape == (corpus.n_nodes,) and (sites <= 1).all()
@@ -202,7 +204,9 @@ def refined_fragments(model: Model) -> FragmentTable:
     return FragmentTable(refined.labels, corpus.words, rules, fragments, counts, None, uses, refined)
 
 
-def refined_states(grammar: WeightedGrammar, rows: np.ndarray, n_symbols: int) -> tuple[np.ndarray, ...]:
+def refined_states(
+    grammar: WeightedGrammar, rows: np.ndarray, n_symbols: int, symbol_of: np.ndarray | None = None
+) -> tuple[np.ndarray, ...]:
     """The nodes of a derivation with a symbol-refined grammar, and what it says of each.
 
     Parameters
@@ -213,19 +217,55 @@ def refined_states(grammar: WeightedGrammar, rows: np.ndarray, n_symbols: int) -
         As `tsgkit.models.tsg.nodes_of` takes them.
     n_symbols : int
         The number of refined symbols, which come first; a node that has one begins a fragment.
+    symbol_of : ndarray of int, one per symbol of the grammar, optional
+        With insertion: the refined symbol of each that has one, or -1.
 
     Returns
     -------
     nodes, states : ndarray of int
         As of `tsgkit.models.tsg.node_states`.
     symbols : ndarray of int, one per node
-        The refined symbol where a fragment begins, elsewhere -1.
+        The refined symbol where a fragment begins, elsewhere -1; with insertion, of all nodes.
     """
     nodes, node_of_row = nodes_of(grammar, rows)
     symbols = np.full(len(nodes), -1, dtype=np.int64)
-    is_refined = rows[:, 0] < n_symbols
-    symbols[node_of_row[is_refined]] = rows[is_refined, 0]
-    return nodes, np.where(symbols >= 0, SITE, GOES_ON), symbols
+    begins, beside = np.zeros((2, len(nodes)), dtype=bool)
+    is_site = rows[:, 0] < n_symbols
+    begins[node_of_row[is_site]] = True
+    if symbol_of is None:
+        symbols[node_of_row[is_site]] = rows[is_site, 0]
+        return nodes, begins.astype(np.int64), symbols
+    is_refined = symbol_of[rows[:, 0]] >= 0
+    symbols[node_of_row[is_refined]] = symbol_of[rows[is_refined, 0]]
+    beside[node_of_row[stands_beside(grammar, n_symbols)[rows[:, 0]]]] = True
+    return nodes, states_of(nodes, begins, beside), symbols
+
+
+def symbols_with_insertion(model: Model) -> np.ndarray | None:
+    """The refined symbol, or -1, of every symbol of a symbol-refined grammar with insertion; None without insertion."""
+    symbols = model.state.get(SYMBOLS_WITH_INSERTION)
+    if symbols is None:
+        return None
+    label = np.append(SubcategoryTable.of_model(model).label, NO_LABEL)
+    is_fit = symbols.dtype == np.int32 and symbols.shape == (model.grammar.n_symbols,)
+    if not is_fit or (symbols < -1).any() or (symbols >= len(label) - 1).any():
+        raise UsageError("the model's refined symbols are damaged")
+    if (label[symbols] != model.grammar.label)[symbols >= 0].any():
+        raise UsageError("the model's refined symbols are damaged: one is of another label")
+    return symbols
+
+
+def stands_beside(grammar: WeightedGrammar, n_symbols: int) -> np.ndarray:
+    """Which symbols of a symbol-refined grammar stand beside a foot, or in place of one that has no sibling.
+
+    The former have no label. The latter are private, as unary rules have them for children, and have only a bridge.
+    """
+    makes_nodes, is_alone = np.zeros((2, grammar.n_symbols), dtype=bool)
+    for rules in (grammar.binary, grammar.unary, grammar.lexical):
+        makes_nodes[rules[:, 0]] = True
+    is_alone[grammar.unary[:, 1]] = True
+    is_private = np.arange(grammar.n_symbols) >= 3 * n_symbols + 2 * len(grammar.labels)
+    return (grammar.label == NO_LABEL) | (is_private & is_alone & ~makes_nodes)
 
 
 def all_fragments(model: Model) -> FragmentTable:

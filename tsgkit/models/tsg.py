@@ -410,6 +410,11 @@ def node_states(grammar: WeightedGrammar, rows: np.ndarray) -> tuple[np.ndarray,
     begins, beside = np.zeros((2, len(nodes)), dtype=bool)
     np.logical_or.at(begins, node_of_row, is_site(grammar, rows[:, 0]))
     np.logical_or.at(beside, node_of_row, is_beside(grammar, rows[:, 0]))
+    return nodes, states_of(nodes, begins, beside)
+
+
+def states_of(nodes: np.ndarray, begins: np.ndarray, beside: np.ndarray) -> np.ndarray:
+    """The states of nodes, from which of them begin initial trees and which are beside, or in place of, a foot."""
     states = begins.astype(np.int64)
     waiting: list[int] = []  # subtrees to the right of the node at work, the nearest last
     for node in reversed(range(len(nodes))):
@@ -418,7 +423,7 @@ def node_states(grammar: WeightedGrammar, rows: np.ndarray) -> tuple[np.ndarray,
             # Of two children it is the one beside the foot; a single one is the foot itself.
             states[node] = RIGHT_FOOT if len(children) == 2 and beside[children[0]] else LEFT_FOOT
         waiting.append(node)
-    return nodes, states
+    return states
 
 
 class Host(NamedTuple):

@@ -12,7 +12,7 @@ from nltk.tree import Tree
 
 from tsgkit.models.fragments import Example, Step, cut
 from tsgkit.models.model import Model
-from tsgkit.models.subcategories import SubcategoryTable, all_fragments, refined_states
+from tsgkit.models.subcategories import SubcategoryTable, all_fragments, refined_states, symbols_with_insertion
 from tsgkit.models.tsg import node_states
 from tsgkit.parsing.known_tree import KnownTreeParser, NoDerivationError
 from tsgkit.treebank.trees import words
@@ -39,7 +39,8 @@ class Derivation:
     labels : list of str, one per node
         Without subcategories.
     subcategories : list of str, one per node
-        Digits, as of ``NP-01``, where a fragment of a symbol-refined model begins; otherwise empty.
+        Digits, as of ``NP-01``, where a fragment of a symbol-refined model begins, and inside of it if the model has
+        insertion; otherwise empty.
     steps : list of Step
         The fragments; each knows its nodes.
     counts : list of int or float, one per fragment
@@ -99,6 +100,7 @@ class Deriver:
         self.parser = KnownTreeParser(model.grammar)
         self.table = all_fragments(model)
         self.subcategory_names = SubcategoryTable.of_model(model).names if model.kind == "srtsg" else None
+        self.symbol_of = symbols_with_insertion(model)
         self.table.number_of  # noqa: B018 - made now, so that threads find it made
 
     def derive(self, tree: Tree) -> Derivation | None:
@@ -140,7 +142,7 @@ class Deriver:
         if names is None:
             nodes, states = node_states(grammar, rows)
             return nodes, states, [""] * len(nodes), cut(nodes, states, grammar.labels, vocabulary_words)
-        nodes, states, symbols = refined_states(grammar, rows, len(names))
+        nodes, states, symbols = refined_states(grammar, rows, len(names), self.symbol_of)
         refined = nodes.copy()
         refined[:, 0] = np.where(symbols >= 0, len(grammar.labels) + symbols, nodes[:, 0])
         steps = cut(refined, states, [*grammar.labels, *names], vocabulary_words)
