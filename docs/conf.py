@@ -18,7 +18,7 @@ release = version = __version__
 
 extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.mathjax", "numpydoc", "myst_parser"]
 # The pages on binarisation and unknown words are parts of the page on preprocessing.
-exclude_patterns = ["_build", "preprocessing-*.rst"]
+exclude_patterns = ["_build", "data", "preprocessing-*.rst"]
 # Docstrings mark names with single backticks.
 default_role = "py:obj"
 highlight_language = "text"
