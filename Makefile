@@ -63,7 +63,7 @@ screenshots: build  ## the pictures of the manual, in docs/_static
 	$(RUN) -c '$(SHRINK)' $(PICTURES:%=build/manual/%.png)
 	cp $(PICTURES:%=build/manual/%.png) docs/_static/
 	$(BIN)/tsgkit train --quiet --model=tsg --iterations=400 --output=build/manual/tsg.model sampler:train
-	$(BIN)/tsgkit draw --model=build/manual/tsg.model --number=4 --format=svg -o docs/_static/derivation.svg sampler:train
+	$(BIN)/tsgkit draw --model=build/manual/tsg.model --number=4 --format=svg -o docs/_static/draw-derivation.svg sampler:train
 
 # Every Python module of the source tree, to see that the package has them all.
 MODULES = $(subst /,.,$(patsubst %.py,%,$(patsubst %/__init__.py,%,$(shell \
