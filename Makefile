@@ -9,7 +9,7 @@ JOBS ?= 2
 TESTS ?=
 
 .PHONY: help build test test-checked lint docs screenshots pictures pages sdist-check demo clean bench-eval bench-parse \
-	bench-train bench-scaling exp-pcfg \
+	bench-train bench-scaling bench-stream exp-pcfg \
 	exp-cohn2010 exp-shindo2011 exp-shindo2012
 
 help:  ## this list
@@ -136,6 +136,9 @@ bench-parse: build  ## sentences parsed per second, beside the parsers of others
 
 bench-train: build  ## node visits per second in training, and planted fragments found
 	$(RUN) -m tsgkit.tools.bench.train
+
+bench-stream: build  ## a million sentences with bounded memory, killed half-way and resumed (SENTENCES=N for other numbers)
+	$(RUN) -m tsgkit.tools.bench.stream $(if $(SENTENCES),--sentences=$(SENTENCES))
 
 bench-scaling: build  ## cost per sweep and sentence at growing sizes, and what larger jobs would cost
 	$(RUN) -m tsgkit.tools.bench.scaling --measure

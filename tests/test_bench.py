@@ -169,3 +169,33 @@ def test_a_law_finds_its_own_parameters_and_a_cluster_loses_only_time():
     shaky, lost = scaling.Cluster(machines=2, cores=5, chunk=10, losses=1.0, seed=1).hours(100_000, 3.6, 1.0)
     assert lost > 0
     assert 10 < shaky < 11
+
+
+def test_stream_is_killed_resumed_and_complete(bench, tmp_path):
+    text = bench(
+        "stream", "--sentences=4000", "--train=100", "--max-length=6", "--rows=3", f"--folder={tmp_path}", "-q"
+    )
+    head, *rows = table(text, " *run")
+    assert head[1:] == ["run", "sentences", "seconds", "MB"] or head == ["run", "sentences", "seconds", "MB"]
+    assert rows
+    assert all(float(row[-1]) > 10 for row in rows)
+    assert re.search(r"^4000 sentences \([\d.]+ MB\) to trees", text, re.MULTILINE)
+    assert text.endswith("every sentence has its tree\n")
+    assert len((tmp_path / "trees").read_text().splitlines()) == 4000
+
+
+def test_stream_sees_what_is_wrong(tmp_path):
+    stream = importlib.import_module("tsgkit.tools.bench.stream")
+    text, trees = tmp_path / "text", tmp_path / "trees"
+    text.write_text("a b\nc\n")
+    for lines, wrong in (
+        ("(S (A a) (B b))\n(S (C c))\n", 0),
+        ("(S (A a) (B b))\n(S (C d))\n", 2),
+        ("(S (A a) (B b))\n", 2),
+        ("(S (A a) (B b))\n(S (C c))\n(S (C c))\n", 3),
+    ):
+        trees.write_text(lines)
+        assert stream.first_difference(text, trees) == wrong
+    seen = stream.Watched(100, trees, [(1, done, 1.0, 1000 + done) for done in range(0, 101, 10)])
+    assert seen.growth() == 1100 / 1050
+    assert seen.table(2).split() == ["run", "sentences", "seconds", "MB", "1", "50", "1", "1.0", "1", "100", "1", "1.1"]

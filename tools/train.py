@@ -108,6 +108,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from nltk.tree import Tree
+
 from tsgkit import __version__
 from tsgkit.cli import EXIT_FAILED, choice, command, integer, number, parse_arguments
 from tsgkit.distributed import Backend
@@ -237,6 +239,8 @@ def report_dev(model: Model, source: str, threads: int, quiet: bool) -> None:
 
 def train_chains(arguments: dict[str, Any], chains: Chains) -> int:
     """Run all chains, make the best one the output, and say how they went."""
+    # Before hours of training, not after them: what is wrong with these trees is found now.
+    dev = list(read_trees(arguments["--dev"])) if arguments["--dev"] is not None else []
     backend = backend_of(arguments)
     try:
         for chain in chains.run(backend):
@@ -245,7 +249,7 @@ def train_chains(arguments: dict[str, Any], chains: Chains) -> int:
         if chains.interrupted:
             print(f"tsgkit: interrupted; --resume goes on from there ({chains.overview()})", file=sys.stderr)
             return EXIT_FAILED
-        scores = dev_scores(arguments, chains, backend) if arguments["--dev"] is not None else {}
+        scores = dev_scores(arguments, chains, backend, dev) if dev else {}
     finally:
         backend.close()
     if not chains.finished:
@@ -261,12 +265,14 @@ def train_chains(arguments: dict[str, Any], chains: Chains) -> int:
     print(f"chain {best.number} has {reason} and is {arguments['--output']}\n")
     print(convergence_table(chains.diagnose()), end="")
     report_chains(chains)
-    return 0 if len(chains.finished) == chains.n_chains else EXIT_FAILED
+    n_scored = len(scores) if dev else len(chains.finished)
+    return 0 if n_scored == chains.n_chains else EXIT_FAILED
 
 
-def dev_scores(arguments: dict[str, Any], chains: Chains, backend: Backend) -> dict[int, dict[str, float]]:
+def dev_scores(
+    arguments: dict[str, Any], chains: Chains, backend: Backend, trees: list[Tree]
+) -> dict[int, dict[str, float]]:
     """The scores of the finished chains on the development trees, by number."""
-    trees = list(read_trees(arguments["--dev"]))
     shared = {"version": __version__, "trees": trees, "threads": integer(arguments, "--threads", 1)}
     paths = [str(chain.path) for chain in chains.finished]
     outcomes = backend.gather(score_model, shared, paths, lambda index, message: None)

@@ -103,13 +103,13 @@ class Backend(ABC):
     def stop(self) -> None:
         """Ask the tasks of `gather` to end; no more are begun."""
 
+    @abstractmethod
     def stream(self, task: ChunkTask, shared: Shared, items: Iterable[Any]) -> Iterator[Any]:
         """Run the task of every item, and yield the results in the order of the items.
 
         Items are taken as results are, so that any number of them needs little memory. When an item cannot be had, the
         results of those before it come all the same.
         """
-        raise NotImplementedError(f"{type(self).__name__} runs no streams")
 
     def close(self) -> None:  # noqa: B027 - most hold nothing
         """Let go of whatever is held."""
@@ -312,6 +312,10 @@ class LocalBackend(Backend):
     def stop(self) -> None:
         if self.hub is not None:
             self.hub.stop()
+
+    def stream(self, task: ChunkTask, shared: Shared, items: Iterable[Any]) -> Iterator[Any]:
+        """As for all, one after the other in this process: what is short has threads of its own."""
+        return (task(shared, item) for item in items)
 
 
 def run_in_process(task: Task, shared: Shared, item: Any, link: HubLink) -> None:
