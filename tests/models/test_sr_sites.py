@@ -162,7 +162,7 @@ def test_trees_weigh_the_same_under_restaurants_and_grammar(bank, classes, level
     means = SiteMeans()
     for _ in range(2):  # the mean of a sample with itself
         means.add(case.sampler, case.words, levels)
-        means = SiteMeans.restored(means.state())
+        means = SiteMeans.restored(means.state(), case.sampler, case.words, levels)
     rules = SiteGrammar(case.corpus, case.trees, case.words, case.subcategories, means, "frequency", levels)
     grammar = rules.grammar()
     roots = case.trees.tree_start[:-1].tolist()
