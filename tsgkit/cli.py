@@ -19,6 +19,7 @@ from docopt import DocoptExit, docopt
 
 from tsgkit import __version__
 from tsgkit.errors import JobError, TsgkitError, UsageError
+from tsgkit.interruption import interruptible
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -141,4 +142,14 @@ def main(argv: list[str]) -> int:
     name, *rest = argv
     if name not in command_names():
         raise UsageError(f"no command {name!r}; there are {', '.join(command_names())}")
-    return int(importlib.import_module(f"tsgkit.tools.{name}").main(rest))
+    return int(loaded(f"tsgkit.tools.{name}").main(rest))
+
+
+def loaded(name: str) -> Any:
+    """A module; Ctrl-C waits until it is loaded, because numpy takes that for a failure of its own."""
+    asked: list[bool] = []
+    with interruptible(lambda: asked.append(True)):
+        module = importlib.import_module(name)
+    if asked:
+        raise KeyboardInterrupt
+    return module

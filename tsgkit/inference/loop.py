@@ -13,8 +13,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from tsgkit.files import open_output
 from tsgkit.inference.checkpoint import Checkpoint, checkpoint_path, records_path, require_room
 from tsgkit.interruption import interruptible
+from tsgkit.locks import sole_writer
 from tsgkit.models.model import Model
 from tsgkit.progress import progress
 
@@ -90,7 +92,17 @@ class Run:
     interrupted: bool = False
 
     def run(self) -> Model:
-        """Train to the end, or until interrupted; either way the model is written and returned."""
+        """Train to the end, or until interrupted; either way the model is written and returned.
+
+        Raises
+        ------
+        JobError
+            If another process is training the same model.
+        """
+        with sole_writer(self.output):
+            return self.run_alone()
+
+    def run_alone(self) -> Model:
         self.begin()
         with self.watched() as watch:
             while self.done < self.iterations and not self.interrupted:
@@ -147,7 +159,8 @@ class Run:
             "\t".join([str(number), *(f"{value:.10g}" for value in values)])
             for number, values in enumerate(zip(*self.history.values(), strict=True), start=1)
         ]
-        records_path(self.output).write_text("\n".join(lines) + "\n", encoding="utf-8")
+        with open_output(records_path(self.output)) as file:
+            file.write("\n".join(lines) + "\n")
 
     @contextmanager
     def watched(self) -> Iterator[Watch]:

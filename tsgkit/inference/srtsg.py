@@ -281,7 +281,7 @@ class SrTraining:
         n_rules = float((self.sampler.cells("rule")[0] > 0).sum())
         return {
             "log_joint": log_joint,
-            "acceptance": n_accepted / n_proposed,
+            "acceptance": n_accepted / max(n_proposed, 1),
             "changed": float(n_changed),
             "types_changed": float(n_types_changed),
             "symbols": float(self.splits[-1].exists.sum()),
@@ -327,7 +327,7 @@ class SrTraining:
             self.site_means.add(sampler, self.words, settings.levels)
         return {
             "log_joint": log_joint,
-            "acceptance": n_accepted / n_proposed,
+            "acceptance": n_accepted / max(n_proposed, 1),
             "changed": float(n_changed),
             "types_changed": 0.0,
             "symbols": float(self.splits[-1].exists.sum()),

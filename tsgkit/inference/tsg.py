@@ -198,7 +198,7 @@ class TsgTraining:
         n_places = int(self.sampler.houses()[0].sum())
         record = {
             "log_joint": log_joint,
-            "acceptance": n_accepted / n_proposed,
+            "acceptance": n_accepted / max(n_proposed, 1),
             "changed": float(n_changed),
             "types_changed": float(n_types_changed),
             "fragments": float(self.sampler.n_fragments()[1]),
