@@ -90,23 +90,23 @@ sdist-check: $(VENV)/base  ## source package and wheel build without a warning; 
 		&& venv/bin/tsgkit draw --model=tsg.model --format=svg tree.mrg -o tree.svg && grep -q '</svg>' tree.svg
 
 # Pictures of the manual, by the commands that it explains. Each makes one tree of one sentence.
-PICTURES := build/pictures
-PICTURE = $(BIN)/tsgkit parse --quiet $(PICTURES)/$(1).model | $(BIN)/tsgkit draw --model=$(PICTURES)/$(1).model --format=svg \
+DRAWN := build/pictures
+DRAW = $(BIN)/tsgkit parse --quiet $(DRAWN)/$(1).model | $(BIN)/tsgkit draw --model=$(DRAWN)/$(1).model --format=svg \
 	-o docs/_static/$(2).svg
 
 pictures: build  ## the derivations on the pages of the models, in docs/_static
-	mkdir -p $(PICTURES)
-	$(BIN)/tsgkit train --quiet --model=cfg sampler:train -o $(PICTURES)/cfg.model
-	$(BIN)/tsgkit train --quiet --model=tsg --iterations=300 --type-moves=1000 sampler:train -o $(PICTURES)/tsg.model
-	$(BIN)/tsgkit train --quiet --model=srtsg sampler:train -o $(PICTURES)/srtsg.model
-	$(BIN)/tsgkit generate --quiet 500 --seed=1 >$(PICTURES)/trees.mrg
+	mkdir -p $(DRAWN)
+	$(BIN)/tsgkit train --quiet --model=cfg sampler:train -o $(DRAWN)/cfg.model
+	$(BIN)/tsgkit train --quiet --model=tsg --iterations=300 --type-moves=1000 sampler:train -o $(DRAWN)/tsg.model
+	$(BIN)/tsgkit train --quiet --model=srtsg sampler:train -o $(DRAWN)/srtsg.model
+	$(BIN)/tsgkit generate --quiet 500 --seed=1 >$(DRAWN)/trees.mrg
 	$(BIN)/tsgkit train --quiet --model=insertion --threshold=0 --iterations=100 --type-moves=1000 --seed=1 \
-		$(PICTURES)/trees.mrg -o $(PICTURES)/insertion.model
-	echo "I will meet you at the station with the dog ." | $(call PICTURE,tsg,derivation)
-	echo "That 's very kind of you ." | $(call PICTURE,cfg,model-cfg)
-	echo "That 's very kind of you ." | $(call PICTURE,tsg,model-tsg)
-	echo "That 's very kind of you ." | $(call PICTURE,srtsg,model-srtsg)
-	echo "she broke the pretty ice ." | $(call PICTURE,insertion,model-insertion)
+		$(DRAWN)/trees.mrg -o $(DRAWN)/insertion.model
+	echo "I will meet you at the station with the dog ." | $(call DRAW,tsg,derivation)
+	echo "That 's very kind of you ." | $(call DRAW,cfg,model-cfg)
+	echo "That 's very kind of you ." | $(call DRAW,tsg,model-tsg)
+	echo "That 's very kind of you ." | $(call DRAW,srtsg,model-srtsg)
+	echo "she broke the pretty ice ." | $(call DRAW,insertion,model-insertion)
 
 pages: pictures  ## the outputs of commands on the tutorial's pages, as they are now
 	TSGKIT_UPDATE_PAGES=1 $(BIN)/pytest -q tests/test_console.py

@@ -1,4 +1,4 @@
-"""Sphinx settings, and the directive that puts the usage texts of all commands on a page."""
+"""Sphinx settings, the directive that puts the usage texts of all commands on a page, and equations without network."""
 
 import importlib
 import inspect
@@ -6,6 +6,7 @@ from typing import Any
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
+from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
 
 from tsgkit import __version__
@@ -16,7 +17,7 @@ author = "The tsgkit developers"
 project_copyright = author
 release = version = __version__
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.mathjax", "numpydoc", "myst_parser"]
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "myst_parser"]
 # The pages on binarisation and unknown words are parts of the page on preprocessing.
 exclude_patterns = ["_build", "data", "preprocessing-*.rst"]
 # Docstrings mark names with single backticks.
@@ -28,6 +29,7 @@ autodoc_typehints = "none"  # numpydoc's sections name the types, in words
 numpydoc_show_class_members = False
 templates_path = ["_templates"]
 
+html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = f"tsgkit {release}"
 html_static_path = ["_static"]
@@ -59,6 +61,19 @@ def keep_equations(app: Sphinx, what: str, *rest: Any) -> None:
             lines[place - 1 : place] = ["", "::", ""]
 
 
+def write_inline(writer: Any, node: nodes.math) -> None:
+    """An equation in a line, as MathML: browsers show it by themselves, and nothing is fetched from elsewhere."""
+    writer.body.append(tex2mathml(node.astext()))
+    raise nodes.SkipNode
+
+
+def write_block(writer: Any, node: nodes.math_block) -> None:
+    """An equation of its own."""
+    writer.body.append(f'<div class="math">{tex2mathml(node.astext(), as_block=True)}</div>')
+    raise nodes.SkipNode
+
+
 def setup(app: Sphinx) -> None:
+    app.add_html_math_renderer("mathml", (write_inline, None), (write_block, None))
     app.connect("autodoc-process-docstring", keep_equations)
     app.add_directive("command-usages", CommandUsages)

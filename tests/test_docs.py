@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import tsgkit
+from tsgkit.cli import command_names
 
 ROOT = Path(__file__).parent.parent
 TOOLS = importlib.import_module("tsgkit.tools")
@@ -56,3 +57,11 @@ def test_api_pages_list_all_public_names(name):
             if module == name:
                 listed.update(re.findall(r"^   (\w+)$", text, flags=re.MULTILINE))
     assert listed >= set(getattr(importlib.import_module(name), "__all__", ()))
+
+
+@pytest.mark.parametrize("name", command_names())
+def test_every_command_is_introduced(name):
+    """In the README, and in the table of the page on commands, which says where to read on."""
+    assert f"    tsgkit {name} " in (ROOT / "README.md").read_text("utf-8")
+    page = (ROOT / "docs" / "commands.rst").read_text("utf-8")
+    assert f"``{name}``" in page.partition("Where more is said")[2].partition("\n\nA ")[0]

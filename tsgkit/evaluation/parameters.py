@@ -69,7 +69,14 @@ class Parameters:
 
 
 def load_parameters(name: str | os.PathLike[str]) -> Parameters:
-    """The bundled set of this name (`BUNDLED`), or what the file of this name says."""
+    """The bundled set of this name (`BUNDLED`), or what the file of this name says.
+
+    Examples
+    --------
+    >>> parameters = load_parameters("collins")
+    >>> parameters.cutoff_len, "TOP" in parameters.delete_labels
+    (40, True)
+    """
     path = os.path.join(FOLDER, f"{name}.prm") if name in BUNDLED else os.fspath(name)
     try:
         with open_binary(path) as file:

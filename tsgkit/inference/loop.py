@@ -78,6 +78,18 @@ class Run:
     watch : callable, optional
         Is told of every iteration, and says whether to stop; unless given, a progress bar shows the run and Ctrl-C
         stops it.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from tsgkit.inference.tsg import TsgSettings, TsgTraining
+    >>> from tsgkit.treebank import Binarization, UnknownWords, load, prepare
+    >>> corpus = prepare(load("sampler", "dev"), binarization=Binarization("right", 0), unknown=UnknownWords())
+    >>> with TemporaryDirectory() as folder:
+    ...     training = TsgTraining(corpus, TsgSettings(), iterations=3)
+    ...     run = Run(training, Path(folder) / "tsg.model", iterations=3, quiet=True)
+    ...     run.run().kind, len(run.history["log_joint"])
+    ('tsg', 3)
     """
 
     training: Training

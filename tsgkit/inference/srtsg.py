@@ -197,6 +197,19 @@ class SrTraining:
         lexical restaurants.
     settings : SrSettings
     seed : int
+
+    Examples
+    --------
+    >>> from tsgkit.treebank import Binarization, UnknownWords, load, prepare
+    >>> steps = {"binarization": Binarization("right", 0), "unknown": UnknownWords(threshold=0)}
+    >>> corpus = prepare(load("sampler", "dev"), **steps)
+    >>> settings = SrSettings(splits=1, split_iterations=2, joint_iterations=1, average=1)
+    >>> training = SrTraining(corpus, settings, seed=1)
+    >>> training.start()
+    >>> for iteration in range(1, settings.iterations + 1):
+    ...     record = training.iterate(iteration)
+    >>> training.model().kind
+    'srtsg'
     """
 
     def __init__(self, corpus: FlatCorpus, settings: SrSettings, *, seed: int = 0) -> None:

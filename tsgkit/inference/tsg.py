@@ -121,6 +121,18 @@ class TsgTraining:
         The result does not depend on it.
     trees : TreeArrays, optional
         Those of the corpus; given only where the base has other probabilities than relative frequencies.
+
+    Examples
+    --------
+    >>> from tsgkit.treebank import Binarization, UnknownWords, load, prepare
+    >>> corpus = prepare(load("sampler", "dev"), binarization=Binarization("right", 0), unknown=UnknownWords())
+    >>> training = TsgTraining(corpus, TsgSettings(type_moves=100), iterations=5, seed=1)
+    >>> training.start()
+    >>> log_joints = [training.iterate(iteration)["log_joint"] for iteration in range(1, 6)]
+    >>> log_joints[-1] > log_joints[0]
+    True
+    >>> training.model().kind
+    'tsg'
     """
 
     def __init__(

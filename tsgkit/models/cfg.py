@@ -102,7 +102,16 @@ def project_rules(rules: RuleCounts, label_map: np.ndarray, n_labels: int) -> Ru
 
 
 def cfg_model(corpus: FlatCorpus) -> Model:
-    """The PCFG as a model, with its labels' unmarkovised grammar for pruning where that is smaller."""
+    """The PCFG as a model, with its labels' unmarkovised grammar for pruning where that is smaller.
+
+    Examples
+    --------
+    >>> from tsgkit.treebank import Binarization, UnknownWords, load, prepare
+    >>> corpus = prepare(load("sampler", "dev"), binarization=Binarization("right", 1), unknown=UnknownWords())
+    >>> model = cfg_model(corpus)
+    >>> model.kind, len(model.levels)
+    ('cfg', 2)
+    """
     rules = count_rules(corpus)
     fine = cfg_grammar(rules, corpus)
     names, label_map = coarse_labels(corpus.labels)

@@ -59,6 +59,17 @@ class Model:
         What training needs to go on; empty where there is nothing to go on with.
     corpus : FlatCorpus, optional
         The training trees, where the model keeps them to show what it found where.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from tsgkit.models.cfg import cfg_model
+    >>> from tsgkit.treebank import Binarization, UnknownWords, load, prepare
+    >>> corpus = prepare(load("sampler", "dev"), binarization=Binarization("right", 0), unknown=UnknownWords())
+    >>> with TemporaryDirectory() as folder:
+    ...     cfg_model(corpus).save(f"{folder}/cfg.model")
+    ...     Model.load(f"{folder}/cfg.model").kind
+    'cfg'
     """
 
     kind: str

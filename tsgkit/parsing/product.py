@@ -44,6 +44,19 @@ class ProductParser(Parser):
         What is multiplied: posteriors of rules, or probabilities of trees.
     **options
         As for `Parser`; the objective is the product's own.
+
+    Examples
+    --------
+    >>> from tsgkit.models.cfg import cfg_model
+    >>> from tsgkit.treebank import Binarization, UnknownWords, load, prepare
+    >>> steps = {"binarization": Binarization("right", 0), "unknown": UnknownWords()}
+    >>> models = [cfg_model(prepare(load("sampler", part), **steps)) for part in ("train", "dev")]
+    >>> print(ProductParser(models).analyse("the old man will smile .".split()).tree)
+    (TOP
+      (S
+        (NP (DT the) (JJ old) (NN man))
+        (VP (MD will) (VP (VB smile)))
+        (. .)))
     """
 
     def __init__(self, models: Sequence[Any], *, product: str = "rules", **options: Any) -> None:

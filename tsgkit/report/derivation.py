@@ -167,6 +167,18 @@ def derivation_of(model: Model, tree: Tree) -> Derivation:
     ------
     NoDerivationError
         If the model cannot make the tree.
+
+    Examples
+    --------
+    >>> from tsgkit.models.cfg import cfg_model
+    >>> from tsgkit.treebank import Binarization, UnknownWords, load, prepare
+    >>> corpus = prepare(load("sampler", "dev"), binarization=Binarization("right", 0), unknown=UnknownWords())
+    >>> tree = Tree.fromstring("(TOP (S (NP (PRP I)) (VP (VBD slept)) (. .)))")
+    >>> for step in derivation_of(cfg_model(corpus), tree).steps[:3]:
+    ...     print(step.brackets)
+    (TOP (S ))
+    (S (NP ) (@S ))
+    (NP (PRP ))
     """
     derivation = Deriver(model).derive(tree)
     if derivation is None:

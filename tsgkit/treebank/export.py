@@ -180,6 +180,12 @@ def read_export(
     ------
     nltk.Tree
         The root is labelled ``VROOT`` where several nodes hang from the sentence itself.
+
+    Examples
+    --------
+    >>> rows = ["Katzen NN -- -- 500", "schlafen VVFIN -- -- 501", "#500 NP -- SB 501", "#501 S -- -- 0"]
+    >>> print(*read_export(["#BOS 1", *rows, "#EOS 1"]))
+    (S (NP-SB (NN Katzen)) (VVFIN schlafen))
     """
     reader = ExportReader(name, nfc)
     for line in lines:

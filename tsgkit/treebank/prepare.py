@@ -117,6 +117,13 @@ def prepare(
     -------
     FlatCorpus
         Its ``settings`` hold the `Preparation` as plain values; see `preparation_of`.
+
+    Examples
+    --------
+    >>> tree = Tree.fromstring("(S (NP-SBJ (DT the) (JJ old) (NN mill)) (VP (VBD stood)))")
+    >>> corpus = prepare([tree], binarization=Binarization("right", 0))
+    >>> print(next(corpus.trees()))
+    (TOP (S (NP (DT the) (@NP (JJ old) (NN mill))) (VP (VBD stood))))
     """
     steps = Preparation(cleaning or Cleaning(), binarization)
     corpus = FlatCorpus.from_trees(encoded(trees, steps))
@@ -159,7 +166,15 @@ def close_vocabulary(corpus: FlatCorpus, lexicon: Lexicon) -> None:
 
 
 def preparation_of(corpus: FlatCorpus) -> Preparation:
-    """The preparation recorded in a corpus; a corpus without one counts as clean and not binarised."""
+    """The preparation recorded in a corpus; a corpus without one counts as clean and not binarised.
+
+    Examples
+    --------
+    >>> tree = Tree.fromstring("(S (NP (DT the) (JJ old) (NN mill)) (VP (VBD stood)))")
+    >>> corpus = prepare([tree], binarization=Binarization("right", 0))
+    >>> print(preparation_of(corpus).decode(next(corpus.trees())))
+    (TOP (S (NP (DT the) (JJ old) (NN mill)) (VP (VBD stood))))
+    """
     values = corpus.settings.get("preparation")
     try:
         return Preparation(Cleaning()) if values is None else Preparation.from_dict(values)

@@ -225,7 +225,16 @@ def format_trees(trees: Iterable[Tree], format: str = "line") -> Iterator[str]:
 
 
 def write_trees(trees: Iterable[Tree], path: Source = "-", format: str = "line") -> None:
-    """Write trees to a file, whole or not at all; ``-`` is stdout, names in .gz and .xz are packed."""
+    """Write trees to a file, whole or not at all; ``-`` is stdout, names in .gz and .xz are packed.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     write_trees([Tree.fromstring("(S (NP (PRP I)) (VP (VBD ran)))")], f"{folder}/trees.mrg.gz")
+    ...     print(*read_trees(f"{folder}/trees.mrg.gz"))
+    (S (NP (PRP I)) (VP (VBD ran)))
+    """
     with open_output(path) as file:
         file.writelines(format_trees(trees, format))
 
