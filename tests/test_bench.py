@@ -173,7 +173,7 @@ def test_a_law_finds_its_own_parameters_and_a_cluster_loses_only_time():
 
 def test_stream_is_killed_resumed_and_complete(bench, tmp_path):
     text = bench(
-        "stream", "--sentences=4000", "--train=100", "--max-length=6", "--rows=3", f"--folder={tmp_path}", "-q"
+        "stream", "--sentences=4000", "--train=100", "--rows=3", f"--folder={tmp_path}", "-q"
     )
     head, *rows = table(text, " *run")
     assert head[1:] == ["run", "sentences", "seconds", "MB"] or head == ["run", "sentences", "seconds", "MB"]

@@ -10,17 +10,17 @@ output tree is compared with its line of input. The table shows the resident mem
 code is 1 if the memory grows, or if a tree is missing, twice there, or of another sentence.
 
 Options:
-  --sentences=N    in the file [default: 1000000]
-  --max-length=N   words of a sentence at most [default: 8]
-  --train=N        trees that the grammar is made of [default: 2000]
-  --threads=N      of the parser [default: 1]
-  --objective=NAME of the parser [default: mpd]
-  --rows=N         of the table [default: 20]
-  --folder=DIR     where the files go; a new one, which is removed at the end, unless given
-  --seed=N         of the sentences [default: 1]
-  -q, --quiet      no progress
-  -h, --help       this text
-  --version        the version
+  --sentences=N     in the file [default: 1000000]
+  --max-length=N    words of a sentence at most [default: 8]
+  --train=N         trees that the grammar is made of [default: 2000]
+  --threads=N       of the parser [default: 1]
+  --objective=NAME  of the parser [default: mpd]
+  --rows=N          of the table [default: 20]
+  --folder=DIR      where the files go; a new one, which is removed at the end, unless given
+  --seed=N          of the sentences [default: 1]
+  -q, --quiet       no progress
+  -h, --help        this text
+  --version         the version
 """
 
 import json
