@@ -23,7 +23,7 @@ Options:
 """
 
 import itertools
-import os
+import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -75,7 +75,7 @@ def text_options(arguments: dict[str, Any]) -> dict[str, Any]:
     is_screen = arguments["--output"] == "-" and sys.stdout.isatty()
     width = optional_integer(arguments, "--width", 1)
     if width is None and is_screen:
-        width = os.get_terminal_size(sys.stdout.fileno()).columns
+        width = shutil.get_terminal_size().columns
     is_colourful = when == "always" or (when == "auto" and is_screen and wants_colour(sys.stdout))
     return {"width": width, "colour": is_colourful}
 

@@ -25,6 +25,7 @@ Options:
 
 import ipaddress
 import os
+import socket
 import sys
 
 from tsgkit.cli import command, integer, number, parse_arguments
@@ -39,6 +40,16 @@ def is_loopback(host: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that listens at an address."""
+    try:
+        (family, *_, place), *_ = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)
+        return socket.create_server(place[:2], family=family)
+    except OSError as error:
+        problem = error.strerror or error
+        raise UsageError(f"--host={host} --port={port}: {problem}; choose others, or --port=0 for any") from None
 
 
 @command
@@ -66,23 +77,23 @@ def main(argv: list[str]) -> int:
     service = ParseService(models, [os.path.basename(path) for path in paths], limits, max_bytes=max_bytes)
     host = arguments["--host"]
     app = create_app(service, only_local=is_loopback(host))
-    # Requests of any size are read to their end, up to a bound, so that the answer is ours.
-    server = create_server(
-        app,
-        host=host,
-        port=port,
-        threads=2 * limits.threads,
-        max_request_body_size=limits.max_body + (1 << 20),
-        channel_timeout=60,
-        ident=None,
-    )
-    if not arguments["--quiet"]:
-        shown = f"[{host}]" if ":" in host else host
-        print(f"tsgkit: http://{shown}:{server.effective_port}/ (Ctrl-C to end)", file=sys.stderr, flush=True)
-    try:
-        server.run()
-    finally:
-        server.close()
+    with listening(host, port) as place:
+        # Requests a good deal above the limit are still read to their end, so that the answer is ours.
+        server = create_server(
+            app,
+            sockets=[place],
+            threads=2 * limits.threads,
+            max_request_body_size=limits.max_body + (1 << 20),
+            ident=None,
+        )
+        if not arguments["--quiet"]:
+            shown = f"[{host}]" if ":" in host else host
+            address = f"http://{shown}:{place.getsockname()[1]}/"
+            print(f"tsgkit: {address} (Ctrl-C to end)", file=sys.stderr, flush=True)
+        try:
+            server.run()
+        finally:
+            server.close()
     return 0
 
 

@@ -1,18 +1,23 @@
 """The JSON interface: what it answers, what it refuses, and that requests do not disturb each other."""
 
 import json
+import socket
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from xml.etree import ElementTree
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from nltk.tree import Tree
 from report.conftest import KINDS
 
 from tsgkit.errors import UsageError
 from tsgkit.parsing import Parser
 from tsgkit.report.service import Limits, ParseService
+from tsgkit.tools import serve as serve_command
 from tsgkit.treebank.brackets import format_tree
 
 pytest.importorskip("flask", reason="flask is not installed")
@@ -173,6 +178,37 @@ def test_the_page_asks_nobody_else(services):
         response.close()
 
 
+WORD_LIKE = st.text(min_size=1, max_size=8)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | WORD_LIKE, lambda below: st.lists(below, max_size=3)
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    value=st.dictionaries(
+        st.sampled_from(["text", "words", "k", "model"]), JSON | st.lists(WORD_LIKE, max_size=5), max_size=3
+    )
+)
+def test_no_request_is_a_mistake_of_ours(services, value):
+    client = create_app(services["tsg"]).test_client()
+    response = client.post("/api/parse", json=value)
+    assert response.status_code in (200, 400, 413)
+    answer = json.loads(response.get_data())
+    if response.status_code == 200:
+        for each in answer["trees"]:
+            ElementTree.fromstring(each["svg"].encode("utf-8"))
+    else:
+        assert answer["error"]["message"]
+
+
+def test_words_that_are_hardly_text(ask):
+    words = ["\x00", "\ud800", "\u200b", "\ufffe", "\N{NO-BREAK SPACE}", "é", "日本", "]]>", "-->"]
+    answer = ask({"words": words})
+    assert len(answer["words"]) == len(words)
+    ElementTree.fromstring(answer["trees"][0]["svg"])
+
+
 class SlowParser(Parser):
     """Waits until it is told to go on."""
 
@@ -187,7 +223,7 @@ class SlowParser(Parser):
 
 
 def test_what_takes_too_long_is_given_up_and_what_follows_is_answered(models):
-    service = ParseService([models["cfg"]], ["cfg"], Limits(timeout=1.5, threads=2))
+    service = ParseService([models["cfg"]], ["cfg"], Limits(timeout=2.5, threads=2))
     service.parser = slow = SlowParser(models["cfg"])
     client = create_app(service).test_client()
     response = client.post("/api/parse", json={"words": ["slow"]})
@@ -233,3 +269,31 @@ def test_mistakes_are_told_without_details(services, monkeypatch):
     response = create_app(service).test_client().post("/api/parse", json={"text": "a"})
     assert response.status_code == 500
     assert "ZeroDivision" not in response.get_data(as_text=True)
+
+
+def test_what_the_command_refuses(paths, capsys, monkeypatch):
+    model = str(paths["cfg"])
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert serve_command.main([f"--port={port}", model]) == 2
+    assert f"--port={port}: Address already in use" in capsys.readouterr().err
+    assert serve_command.main(["--host=no.such.host.invalid", model]) == 2
+    assert "--host=no.such.host.invalid" in capsys.readouterr().err
+    for option in ("--port=70000", "--port=x", "--threads=0", "--max-length=0", "--timeout=0", "--max-body=0"):
+        assert serve_command.main([option, model]) == 2
+        assert option.removeprefix("--").split("=")[0].replace("-", "_") in capsys.readouterr().err.replace("-", "_")
+    assert serve_command.main(["no-such.model"]) == 2
+    assert "no-such.model" in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "waitress", None)
+    assert serve_command.main([model]) == 2
+    assert "pip install 'tsgkit[web]'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [("127.0.0.1", True), ("localhost", True), ("::1", True), ("0.0.0.0", False), ("10.1.2.3", False), ("name", False)],
+)
+def test_loopback(host, expected):
+    assert serve_command.is_loopback(host) == expected

@@ -3,8 +3,9 @@
 Every section is there only where it makes sense for the kind of model; all that comes from data is escaped.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 from nltk.tree import Tree
@@ -41,6 +42,8 @@ HISTORIES = (
     ("rules", "Different refined rules"),
 )
 SHORTEST, LONGEST = 5, 16  # of sample sentences, in words
+MAX_CANDIDATES = 300  # a treebank may be large, and to derive all of it would take long
+Item = TypeVar("Item")
 KIND_NAMES = {
     "cfg": "Probabilistic context-free grammar",
     "tsg": "Tree-substitution grammar",
@@ -301,27 +304,27 @@ class Report:
     def sample_derivations(self) -> list[Derivation]:
         """Derivations of sentences of medium length from all over; if there are auxiliary trees, with insertions."""
         wanted = self.settings.n_derivations
-        found = self.medium_derivations([parse.tree for parse in self.parses if not parse.fallback])
+        found = self.derived(medium([parse.tree for parse in self.parses if not parse.fallback]))
         trained: list[Derivation] = []
         if self.model.corpus is not None and (not self.parses or self.inserts):
             decode = self.model.preparation.decode
-            trained = self.medium_derivations([decode(tree) for tree in self.model.corpus.trees()])
+            trained = self.derived([decode(tree) for tree in medium(self.model.corpus.trees())])
         if not self.inserts:
             return spread(found or trained, wanted)
         chosen = spread([each for each in found if has_insertion(each)], wanted)
         chosen += spread([each for each in trained if has_insertion(each)], wanted - len(chosen))
         return chosen or spread(found or trained, wanted)
 
-    def medium_derivations(self, trees: Sequence[Tree]) -> list[Derivation]:
+    def derived(self, trees: Sequence[Tree]) -> list[Derivation]:
+        """The derivations of the trees that have one."""
         found = []
         for tree in trees:
-            if SHORTEST <= len(words(tree)) <= LONGEST:
-                try:
-                    derivation = self.deriver.derive(tree)
-                except NoDerivationError:
-                    continue
-                if derivation is not None:
-                    found.append(derivation)
+            try:
+                derivation = self.deriver.derive(tree)
+            except NoDerivationError:
+                continue
+            if derivation is not None:
+                found.append(derivation)
         return found
 
     # ---- how well it parses ------------------------------------------------------------------------------
@@ -405,10 +408,15 @@ class Report:
             yield "</div>"
 
 
-def spread(items: list[Derivation], n_wanted: int) -> list[Derivation]:
+def spread(items: Sequence[Item], n_wanted: int) -> list[Item]:
     """So many of them, at even distances."""
     places = np.linspace(0, len(items) - 1, min(n_wanted, len(items))).round().astype(int)
     return [items[place] for place in places.tolist()]
+
+
+def medium(trees: Iterable[Tree]) -> list[Tree]:
+    """Of the trees of medium length, as many as are looked at."""
+    return spread([tree for tree in trees if SHORTEST <= len(words(tree)) <= LONGEST], MAX_CANDIDATES)
 
 
 def has_insertion(derivation: Derivation) -> bool:
