@@ -36,7 +36,8 @@ Options:
   --max-length=N           longer sentences get a flat fallback tree
   --max-memory=MB          a sentence whose chart needs more gets a fallback tree; every thread has a chart
                            for every grammar of the model [default: 1024]
-  --threshold=P            prune what has a smaller share of the probability; 0 for no pruning [default: 3e-4]
+  --threshold=P            prune what has a smaller share of the probability; 0 for no pruning; 3e-4 unless
+                           given, but 1e-4 for a product of rules
   --pruning=KIND           that share: posterior or max-marginal [default: posterior]
   --samples=N              for the sampled objectives [default: 1000]
   --seed=N                 for the sampled objectives [default: 0]
@@ -89,7 +90,7 @@ def plan_of(arguments: dict[str, Any]) -> ParsePlan:
     """How the options ask to parse."""
     return ParsePlan(
         objective=choice(arguments, "--objective", OBJECTIVES),
-        threshold=number(arguments, "--threshold", 0, 0.999),
+        threshold=None if arguments["--threshold"] is None else number(arguments, "--threshold", 0, 0.999),
         pruning=choice(arguments, "--pruning", PRUNING),
         n_samples=integer(arguments, "--samples", 1),
         max_bytes=integer(arguments, "--max-memory", 1) << 20,

@@ -63,7 +63,7 @@ class ParsePlan:
     """
 
     objective: str = "max-rule"
-    threshold: float = 3e-4
+    threshold: float | None = None
     pruning: str = "posterior"
     n_samples: int = 1000
     max_bytes: int = EngineSettings.max_bytes
@@ -87,6 +87,8 @@ class ParsePlan:
         """The parser of a model, or of the product of several."""
         names = ("objective", "threshold", "pruning", "n_samples", "max_bytes", "max_length", "tags", "seed")
         options: dict[str, Any] = {name: getattr(self, name) for name in names}
+        if self.threshold is None:
+            del options["threshold"]
         if len(models) == 1:
             return Parser(models[0], correction=DerivationCorrection(models[0]) if self.correct else None, **options)
         if self.objective != "max-rule" or self.correct:

@@ -27,6 +27,7 @@ from tsgkit.parsing.rows import tree_of_rows
 
 PRODUCTS = ("rules", "trees")
 N_BEST = 100
+RULES_THRESHOLD = 1e-4
 # The first model's finest chart prunes, label by label, the first pruned grammar of every other model, in the place of
 # that model's coarsest one: a third less work, and no less accurate.
 FINEST, GUIDED = -1, 1
@@ -43,7 +44,8 @@ class ProductParser(Parser):
     product : {"rules", "trees"}
         What is multiplied: posteriors of rules, or probabilities of trees.
     **options
-        As for `Parser`; the objective is the product's own.
+        As for `Parser`; the objective is the product's own, and for ``rules`` the threshold is smaller unless given: what
+        one model alone would prune may be what the others are sure of.
 
     Examples
     --------
@@ -64,6 +66,8 @@ class ProductParser(Parser):
             raise UsageError(f"product {product!r}: must be one of {', '.join(PRODUCTS)}")
         if not models:
             raise UsageError("a product needs at least one model")
+        if product == "rules":
+            options.setdefault("threshold", RULES_THRESHOLD)
         self.product = product
         self.members = [Parser(model, **options) for model in models]
         super().__init__(self.members[0].model, **options)
