@@ -44,8 +44,8 @@ class ProductParser(Parser):
     product : {"rules", "trees"}
         What is multiplied: posteriors of rules, or probabilities of trees.
     **options
-        As for `Parser`; the objective is the product's own, and for ``rules`` the threshold is smaller unless given: what
-        one model alone would prune may be what the others are sure of.
+        As for `Parser`; the objective is the product's own, and for ``rules`` the threshold is smaller unless given:
+        what one model alone would prune may be what the others are sure of.
 
     Examples
     --------
