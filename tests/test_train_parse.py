@@ -451,7 +451,7 @@ def test_interrupted_at_work(model, tmp_path, threads):
         stderr=subprocess.PIPE,
         preexec_fn=hear_interrupts,  # noqa: PLW1509 - no threads here
     )  # fmt: skip
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 600
     while not written(tmp_path) and time.monotonic() < deadline:
         time.sleep(0.02)
     started.send_signal(signal.SIGINT)

@@ -40,7 +40,9 @@ WINDOW = 4
 SECONDS_BETWEEN_REPORTS = 0.2
 # A question to the scheduler of a cluster costs more than a look at a socket.
 SECONDS_BETWEEN_QUESTIONS = 1.0
-SECONDS_FOR_WORKERS = 30.0
+SECONDS_FOR_WORKERS = 60.0
+# When all are lost: whoever manages the cluster may have to find new machines.
+SECONDS_FOR_NEW_WORKERS = 600.0
 STOP = b"stop"
 
 Shared = dict[str, Any]
@@ -431,20 +433,20 @@ class DaskBackend(Backend):
             self.client = distributed.Client(address, set_as_default=False, timeout=SECONDS_FOR_WORKERS)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise UsageError(f"--scheduler={scheduler}: no Dask scheduler answers there ({error})") from None
-        self.address = scheduler
         self.is_time_to_count = Throttle(SECONDS_BETWEEN_QUESTIONS)
         self.n_threads = 0
         self.stop_event: Any = None
-        self.wait_for_workers()
-
-    def wait_for_workers(self) -> None:
-        try:
-            self.client.wait_for_workers(1, timeout=SECONDS_FOR_WORKERS)
-        except TimeoutError:
+        if not self.has_workers(SECONDS_FOR_WORKERS):
             self.client.close()
-            raise UsageError(
-                f"--scheduler={self.address}: it has no workers; `dask worker {self.address}` starts one"
-            ) from None
+            raise UsageError(f"--scheduler={scheduler}: it has no workers; `dask worker {address}` starts one")
+
+    def has_workers(self, seconds: float) -> bool:
+        """Whether there is a worker, or comes one in so many seconds."""
+        try:
+            self.client.wait_for_workers(1, timeout=seconds)
+        except TimeoutError:
+            return False
+        return True
 
     def close(self) -> None:
         self.client.close()
@@ -567,7 +569,8 @@ class DaskSender:
         """Begin a task again that was lost; whether that makes sense."""
         if isinstance(error, self.backend.dask.KilledWorker) or task.n_attempts == ATTEMPTS:
             return False  # the scheduler has begun it again and again already
-        self.backend.wait_for_workers()
+        if not self.backend.has_workers(SECONDS_FOR_NEW_WORKERS):
+            return False
         if task.shared is self.shared:  # else it was sent again for another task already
             self.shared = self.scatter()
         self.begin(task)
