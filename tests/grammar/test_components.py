@@ -132,7 +132,7 @@ def test_a_cycle_too_large_is_refused_before_memory_is_taken():
 
 
 def test_many_cycles_take_no_longer_than_their_edges():
-    symbols = np.arange(30_000)
+    symbols = np.arange(4_000)
     loops = np.stack([symbols, symbols], axis=1)
     components = closure_matrices(len(symbols), loops, np.full(len(symbols), 0.5))
     assert len(components) == len(symbols)
