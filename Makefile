@@ -10,7 +10,8 @@ TESTS ?=
 
 .PHONY: help build test test-checked lint docs screenshots pictures pages sdist-check demo clean bench-eval bench-parse \
 	bench-train bench-scaling bench-stream exp-pcfg \
-	exp-cohn2010 exp-shindo2011 exp-shindo2012
+	exp-cohn2010 exp-shindo2011 exp-shindo2012 test-asan test-valgrind test-pythons fuzz mutation soak \
+	bench-load
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,6 +42,54 @@ test: build  ## all tests, or TESTS=...
 test-checked: $(VENV)/base  ## all tests on a build with bounds checks (and back to the fast build)
 	TSGKIT_CHECKED=1 $(RUN) setup.py --quiet build_ext --inplace
 	$(BIN)/pytest --numprocesses=$(JOBS) $(TESTS); status=$$?; $(MAKE) --no-print-directory build && exit $$status
+
+# The sanitizers' libraries must come first in a Python that was built without them; Python itself never frees all.
+SANITIZED = LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
+	ASAN_OPTIONS=detect_leaks=0:halt_on_error=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
+# Tests where compiled code is at work.
+KERNEL_TESTS ?= tests/evaluation tests/grammar tests/models tests/parsing tests/inference
+
+test-asan: $(VENV)/base  ## tests of compiled code under the address and undefined behaviour sanitizers
+	TSGKIT_SANITIZE=1 $(RUN) setup.py --quiet build_ext --inplace
+	$(SANITIZED) $(BIN)/pytest --numprocesses=$(JOBS) $(or $(TESTS),$(KERNEL_TESTS)); \
+		status=$$?; $(MAKE) --no-print-directory build && exit $$status
+
+# Short, because valgrind makes everything some thirty times slower.
+VALGRIND_TESTS ?= tests/parsing/test_rows.py tests/models/test_rules.py \
+	tests/evaluation/test_quirks.py tests/fuzz/test_fuzz.py::test_valid_inputs_are_taken
+test-valgrind: build  ## a few tests of compiled code under valgrind
+	PYTHONMALLOC=malloc valgrind --quiet --error-exitcode=9 --suppressions=tests/valgrind.supp --gen-suppressions=all \
+		$(RUN) -m pytest -q -p no:xdist -p no:cacheprovider $(or $(TESTS),$(VALGRIND_TESTS))
+
+# The interpreters to compare; each needs its headers.
+PYTHONS ?= python3.11 python3.12 python3.13
+test-pythons:  ## the same seed gives the same model with every one of PYTHONS
+	set -e; for python in $(PYTHONS); do \
+		venv=build/pythons/$$(basename $$(dirname $$(dirname $$(command -v $$python))))-$$(basename $$python); \
+		$$python -m venv $$venv; \
+		$$venv/bin/pip install --quiet "setuptools>=77" "Cython>=3.1,<4" "numpy>=2.0" pytest hypothesis; \
+		$$venv/bin/pip install --quiet --no-build-isolation .; \
+		echo "$$($$venv/bin/python --version):"; \
+		(cd tests && PYTHONPATH=. PYTHONSAFEPATH=1 ../$$venv/bin/python -m pytest -q -c /dev/null --rootdir=. test_numbers.py); \
+	done
+
+# How many inputs the mutator makes, which targets (all unless given), and seconds of atheris for each, if it is there.
+FUZZ_INPUTS ?= 2000000
+FUZZ_TARGETS ?=
+FUZZ_GUIDED ?= 60
+FUZZ_SEED ?= 1
+fuzz: build  ## damaged inputs for every reader: FUZZ_INPUTS, FUZZ_TARGETS, FUZZ_SEED, FUZZ_GUIDED
+	PYTHONPATH=tests $(RUN) -m fuzz.run --inputs=$(FUZZ_INPUTS) --guided=$(FUZZ_GUIDED) --seed=$(FUZZ_SEED) $(FUZZ_TARGETS)
+
+FAULTS ?=
+mutation: build  ## deliberate faults in kernels and samplers, one at a time: the tests must notice each
+	PYTHONPATH=tests $(RUN) -m mutation.run $(FAULTS)
+
+soak: build  ## resident memory over 100,000 parses and 1,000 iterations of every sampler
+	$(RUN) -m tsgkit.tools.bench.soak
+
+bench-load: build  ## the web page under load: requests a second, 99th percentile, what is refused
+	$(RUN) -m tsgkit.tools.bench.load
 
 lint: $(VENV)/lint  ## ruff, cython-lint, mypy
 	$(BIN)/ruff check .

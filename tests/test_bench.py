@@ -172,9 +172,7 @@ def test_a_law_finds_its_own_parameters_and_a_cluster_loses_only_time():
 
 
 def test_stream_is_killed_resumed_and_complete(bench, tmp_path):
-    text = bench(
-        "stream", "--sentences=4000", "--train=100", "--rows=3", f"--folder={tmp_path}", "-q"
-    )
+    text = bench("stream", "--sentences=4000", "--train=100", "--rows=3", f"--folder={tmp_path}", "-q")
     head, *rows = table(text, " *run")
     assert head[1:] == ["run", "sentences", "seconds", "MB"] or head == ["run", "sentences", "seconds", "MB"]
     assert rows
@@ -199,3 +197,31 @@ def test_stream_sees_what_is_wrong(tmp_path):
     seen = stream.Watched(100, trees, [(1, done, 1.0, 1000 + done) for done in range(0, 101, 10)])
     assert seen.growth() == 1100 / 1050
     assert seen.table(2).split() == ["run", "sentences", "seconds", "MB", "1", "50", "1", "1.0", "1", "100", "1", "1.1"]
+
+
+@pytest.mark.parametrize("job", ["parse", "tsg", "local", "insertion", "srtsg", "sites"])
+def test_soak(job, capfd):
+    """A short one: the curve is there, and samplers can be emptied and go on."""
+    main = importlib.import_module("tsgkit.tools.bench.soak").main
+    assert main(["--parses=60", "--iterations=40", "--tolerance=100", job]) == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert lines[0] == f"{job}:"
+    assert len(lines) == 22
+    assert re.fullmatch(rf"{job}: grows by [+-]\d+\.\d\d MB over its second half", lines[-1])
+
+
+def test_growth_of_memory_is_noticed():
+    growth = importlib.import_module("tsgkit.tools.bench.soak").growth
+    assert growth([10.0, 12.0, 11.0, 12.0]) == 0.0
+    assert growth([10.0, 11.0, 12.0, 13.0]) == 2.0
+
+
+def test_load(bench):
+    pytest.importorskip("flask", reason="flask is not installed")
+    pytest.importorskip("waitress", reason="waitress is not installed")
+    text = bench("load", "--seconds=0.3", "--askers=6")
+    head, *rows = text.splitlines()
+    assert head.split()[-3:] == ["answered", "busy", "failed"]
+    assert [row.split()[-1] for row in rows[:5]] == ["0"] * 5
+    assert all(int(row.split()[-3]) > 0 for row in rows[:5])
+    assert rows[5].startswith("bodies of 2000000 bytes: ")

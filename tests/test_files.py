@@ -6,7 +6,12 @@ import os
 
 import pytest
 
-from tsgkit.files import new_file, open_binary, open_output
+from tsgkit.errors import TreebankError
+from tsgkit.evaluation.parameters import ParameterError, load_parameters
+from tsgkit.files import TooLongError, lines_of, new_file, open_binary, open_output, whole_text
+from tsgkit.grammar.formats import read_bitpar
+from tsgkit.grammar.weighted import GrammarError
+from tsgkit.treebank import read_trees
 
 
 def test_a_failed_write_keeps_the_old_file(tmp_path):
@@ -40,3 +45,28 @@ def test_new_files_get_the_usual_rights(tmp_path):
     with new_file(tmp_path / "ours") as file:
         file.write(b"x")
     assert (tmp_path / "ours").stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
+def test_no_line_and_no_file_fills_the_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr("tsgkit.files.LONGEST_LINE", 1000)
+    path = tmp_path / "packed.gz"
+    path.write_bytes(gzip.compress(b"(A b)\n" + b"x" * 100_000))
+    with open_binary(path) as file, pytest.raises(TooLongError, match="longer than"):
+        list(lines_of(file))
+    with open_binary(path) as file, pytest.raises(TooLongError, match="more than"):
+        whole_text(file, 50_000)
+    with pytest.raises(TreebankError, match=r"packed.gz:2: the line is longer than"):
+        list(read_trees(path))
+    path.write_bytes(gzip.compress(b"1 S A B\n" + b"x" * 100_000))
+    with pytest.raises(GrammarError, match="longer than"):
+        read_bitpar(path, path)
+    monkeypatch.setattr("tsgkit.evaluation.parameters.LARGEST_FILE", 1000)
+    with pytest.raises(ParameterError, match="more than"):
+        load_parameters(path)
+
+
+@pytest.mark.parametrize("encoding", ["unicode_escape", "raw_unicode_escape"])
+def test_half_characters_are_no_text(tmp_path, encoding):
+    (tmp_path / "a.mrg").write_text("(A \\ud800)\n")
+    with pytest.raises(TreebankError, match="half a character"):
+        list(read_trees(tmp_path / "a.mrg", encoding=encoding))

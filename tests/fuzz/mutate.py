@@ -17,10 +17,40 @@ from tsgkit.archive import HEADER, sealed
 LONGEST = 4000
 # Bytes that readers look at, beside those of each target's own dictionary.
 TOKENS = [b"(", b")", b"()", b" ", b"\n", b"\t", b"\r", b"\0", b"\x85", b"\xa0", b"\xc2\xa0", b"\xff", b"\xed\xa0\x80"]
-TOKENS += [b"\xef\xbb\xbf", b"#", b"%", b"-", b"--", b"0", b"-1", b"1e999", b"nan", b"9" * 30, b"\x1f\x8b", b"\xfd7zXZ\x00"]
+TOKENS += [
+    b"\xef\xbb\xbf",
+    b"#",
+    b"%",
+    b"-",
+    b"--",
+    b"0",
+    b"-1",
+    b"1e999",
+    b"nan",
+    b"9" * 30,
+    b"\x1f\x8b",
+    b"\xfd7zXZ\x00",
+]
 NUMBERS = [-(2**63), -(2**31), -4, -3, -2, -1, 0, 1, 2, 3, 7, 255, 256, 2**31 - 1, 2**31, 2**32, 2**63 - 1]
 FLOATS = [float("nan"), float("inf"), -float("inf"), -1.0, -0.0, 0.0, 1e-320, 1e-300, 0.5, 1.0, 1e300]
-VALUES: list[Any] = [None, True, False, "", "x", "@", "/etc/passwd", "UNK", "\0", [], {}, [1], ["a"], [[]], {"a": 1}, 1e999]
+VALUES: list[Any] = [
+    None,
+    True,
+    False,
+    "",
+    "x",
+    "@",
+    "/etc/passwd",
+    "UNK",
+    "\0",
+    [],
+    {},
+    [1],
+    ["a"],
+    [[]],
+    {"a": 1},
+    1e999,
+]
 VALUES += [*NUMBERS, *FLOATS]
 TYPES = ("uint8", "int8", "int32", "int64", "uint64", "float32", "float64")
 

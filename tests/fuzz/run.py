@@ -6,13 +6,15 @@ Usage:
 Options:
   --inputs=N       in all, shared among the targets by weight [default: 100000]
   --seconds=N      instead: so much CPU time for every target
+  --guided=N       after that, if atheris is installed: N seconds for every target of a search for inputs that reach
+                   code that no other input has reached [default: 0]
   --seed=N         [default: 0]
   --faults=FOLDER  where inputs that found a fault are kept [default: build/faults]
-  --guided         let atheris, which must be installed, find inputs that reach new code
   --one=FILE       read one input, in this process
   -h, --help       this text
 """
 
+import importlib.util
 import mmap
 import os
 import resource
@@ -67,11 +69,11 @@ def work(name: str, n_inputs: int, seconds: float, seed: int, last_input: Path) 
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     signal.signal(signal.SIGVTALRM, stop)
     warnings.simplefilter("error")
-    from fuzz.targets import all_targets  # noqa: PLC0415 - after the limits
+    from fuzz.targets import target_of  # noqa: PLC0415 - after the limits
 
     with tempfile.TemporaryDirectory() as scratch, open(last_input, "r+b") as file:
         folder = Path(scratch)
-        target = all_targets(folder)[name]
+        target = target_of(name, folder)
         window = mmap.mmap(file.fileno(), LAST_INPUT)
         started, number = time.process_time(), 0
         for data in target.inputs(seed):
@@ -116,27 +118,51 @@ def hash_of(data: bytes) -> int:
     return zlib.crc32(data) << 32 | zlib.adler32(data)
 
 
-def guided(name: str, seconds: float) -> NoReturn:
-    """Let atheris look for inputs; it ends the process."""
+def run_guided(name: str, seconds: int, faults: Path) -> str:
+    """What atheris, in a child process, found wrong with a target."""
+    place = faults / name.replace(" ", "-")
+    place.mkdir(parents=True, exist_ok=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "fuzz.run", "--guide", name, str(seconds), f"{place}{os.sep}"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]),
+        },
+    )
+    print(f"{name}: {(done.stderr.strip().splitlines() or ['nothing'])[-1]}")
+    return "" if done.returncode == 0 else f"{name}: {done.stdout}{done.stderr[-3000:]}"
+
+
+def guide(name: str, seconds: str, place: str) -> NoReturn:
+    """In a process of its own: let atheris look for inputs; it ends the process."""
     import atheris  # noqa: PLC0415 - optional
 
     with atheris.instrument_imports(include=["tsgkit"]):
-        from fuzz.targets import all_targets  # noqa: PLC0415 - instrumented
+        from fuzz.targets import target_of  # noqa: PLC0415 - instrumented
     folder = Path(tempfile.mkdtemp())
-    target = all_targets(folder)[name]
-    seeds = folder / "seeds"
+    target = target_of(name, folder)
+    seeds, scratch = folder / "seeds", folder / "files"
     seeds.mkdir()
+    scratch.mkdir()
     for number, seed in enumerate(target.seeds):
         (seeds / str(number)).write_bytes(seed)
-    (folder / "files").mkdir()
 
     def test_one_input(data: bytes) -> None:
-        problem = read_one(target, data, folder / "files")
+        problem = read_one(target, data, scratch)
         if problem:
             raise RuntimeError(problem)
 
     signal.signal(signal.SIGVTALRM, stop)
-    atheris.Setup([sys.argv[0], f"-max_total_time={int(seconds)}", str(seeds)], test_one_input)
+    options = [
+        f"-max_total_time={seconds}",
+        f"-artifact_prefix={place}",
+        f"-max_len={LAST_INPUT}",
+        "-rss_limit_mb=2048",
+    ]
+    atheris.Setup([sys.argv[0], *options, str(seeds)], test_one_input)
     atheris.Fuzz()
     raise SystemExit(0)
 
@@ -145,30 +171,34 @@ def main() -> int:
     if sys.argv[1:2] == ["--work"]:
         name, n_inputs, seconds, seed, last_input = sys.argv[2:]
         return work(name, int(n_inputs), float(seconds), int(seed), Path(last_input))
+    if sys.argv[1:2] == ["--guide"]:
+        guide(*sys.argv[2:])
     arguments = docopt(__doc__ or "")
-    from fuzz.targets import all_targets  # noqa: PLC0415 - children do without it
+    from fuzz.targets import TARGET_NAMES, target_of, weight_of  # noqa: PLC0415 - children do without it
 
-    with tempfile.TemporaryDirectory() as scratch:
-        targets = all_targets(Path(scratch))
-        names = arguments["TARGET"] or list(targets)
-        if arguments["--one"]:
-            signal.signal(signal.SIGVTALRM, stop)
-            problem = read_one(targets[names[0]], Path(arguments["--one"]).read_bytes(), Path(scratch))
-            print(problem or "no fault")
-            return bool(problem)
+    names = arguments["TARGET"] or TARGET_NAMES
+    if arguments["--one"]:
+        signal.signal(signal.SIGVTALRM, stop)
+        with tempfile.TemporaryDirectory() as scratch:
+            target = target_of(names[0], Path(scratch))
+            problem = read_one(target, Path(arguments["--one"]).read_bytes(), Path(scratch))
+        print(problem or "no fault")
+        return bool(problem)
     seconds = float(arguments["--seconds"] or "inf")
-    if arguments["--guided"]:
-        guided(names[0], seconds if arguments["--seconds"] else 60.0)
     n_inputs = 10**12 if arguments["--seconds"] else int(arguments["--inputs"])
-    total = sum(targets[name].weight for name in names)
+    total = sum(map(weight_of, names))
     n_faults = n_done = 0
     for name in names:
         started = time.perf_counter()
-        share = n_inputs * targets[name].weight // total
+        share = n_inputs * weight_of(name) // total
         count, problem = run_target(name, share, seconds, int(arguments["--seed"]), Path(arguments["--faults"]))
         n_done += count
         n_faults += bool(problem)
         print(problem or f"{name:<22}{count:>9} inputs{time.perf_counter() - started:>8.1f} s", flush=True)
+        if int(arguments["--guided"]) and importlib.util.find_spec("atheris"):
+            problem = run_guided(name, int(arguments["--guided"]), Path(arguments["--faults"]))
+            n_faults += bool(problem)
+            print(problem, flush=True)
     print(f"{n_done} inputs, {n_faults} targets with faults")
     return int(n_faults > 0)
 

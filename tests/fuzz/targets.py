@@ -30,7 +30,8 @@ from tsgkit.models.model import Model
 from tsgkit.models.subcategories import SubcategoryTable, refined_fragments
 from tsgkit.models.tsg_predictive import DerivationCorrection
 from tsgkit.parsing import Parser
-from tsgkit.tools.parse import sentence_reader
+from tsgkit.parsing.lines import ParsePlan
+from tsgkit.resumable import PartialOutput
 from tsgkit.treebank import Binarization, FlatCorpus, UnknownWords, prepare, read_trees
 from tsgkit.treebank.brackets import format_tree, read_brackets
 from tsgkit.treebank.export import format_export, read_export
@@ -50,6 +51,10 @@ TREES = [
 SENTENCE = ["the", "new", "dog", "saw", "."]
 SEPARATOR = b"=====\n"  # between the two files of a target that reads two
 SMALL_CHART = 1 << 22
+HTTP_OK = 200
+PARTIAL_JOB = {"models": ["a"], "seed": 0}
+PARTIAL_LINES = ["one\n", "two\n", "three\n", "four\n"]
+NO_SITES = {"site_iterations": 0, "joint_iterations": 0}
 
 
 @dataclass(frozen=True)
@@ -166,18 +171,70 @@ def treebank(data: bytes, folder: Path) -> None:
 
 
 @functools.cache
-def small_parser(tags: str) -> Parser:
-    return Parser(small_model("cfg"), max_bytes=SMALL_CHART, max_length=12, tags=tags)
+def small_parser(plan: ParsePlan) -> Parser:
+    return plan.parser([small_model("cfg")])
 
 
 def sentences(data: bytes, folder: Path) -> None:
     tags = ("none", "hard", "soft")[len(data) % 3]
-    read = sentence_reader({"--tags": tags, "--tokenize": tags == "none" and len(data) % 2 == 0})
-    lines = list(decode_lines(str(saved(folder, data)), "utf-8"))
-    for line in lines[:2]:
-        own_words, own_tags = read(line)
-        parse = small_parser(tags).analyse(own_words, own_tags)
-        assert parse.tree.leaves() == own_words
+    tokenize = tags == "none" and len(data) % 2 == 0
+    plan = ParsePlan(max_bytes=SMALL_CHART, max_length=12, tags=tags, tokenize=tokenize, scores=True, confidence=True)
+    lines = list(decode_lines(str(saved(folder, data)), "utf-8"))[:2]
+    parsed = list(plan.parse_lines(small_parser(plan), lines))
+    for line, one in zip(lines, parsed, strict=True):
+        own_words, _ = plan.sentence_reader()(line)
+        *_, brackets_of_tree = one.text.rstrip("\n").split("\t")
+        assert brackets_of_tree.startswith("(")
+        assert (one.fallback == "empty") == (not own_words)
+
+
+def partial_output(data: bytes, folder: Path) -> None:
+    """What a job that was killed left, and going on with it."""
+    note, _, records = data.partition(SEPARATOR)
+    path = folder / "out"
+    path.unlink(missing_ok=True)
+    (folder / "out.partial.json").write_bytes(note)
+    (folder / "out.partial").write_bytes(records)
+    try:
+        with PartialOutput(path, PARTIAL_JOB, resume=True) as output:
+            for line in output.skip(iter(PARTIAL_LINES)):
+                output.write(f"({line.strip()})\n", line)
+        assert len(path.read_bytes().splitlines()) >= len(PARTIAL_LINES)
+    finally:
+        for left in (path, folder / "out.partial", folder / "out.partial.json"):
+            left.unlink(missing_ok=True)
+
+
+def left_by_a_killed_job(folder: Path) -> bytes:
+    path = folder / "killed"
+    output = PartialOutput(path, PARTIAL_JOB, resume=False)
+    for line in list(output.skip(iter(PARTIAL_LINES)))[:2]:
+        output.write(f"({line.strip()})\n", line)
+    output.commit()
+    output.file.close()
+    parts = [(folder / f"killed.partial{ending}").read_bytes() for ending in (".json", "")]
+    return SEPARATOR.join(parts)
+
+
+@functools.cache
+def web_client() -> Any:
+    from tsgkit.report.service import Limits, ParseService  # noqa: PLC0415 - needs optional packages
+    from tsgkit.report.web import create_app  # noqa: PLC0415
+
+    limits = Limits(max_length=8, max_body=2000, timeout=30.0, threads=1)
+    service = ParseService([small_model("tsg")], ["small"], limits, max_bytes=SMALL_CHART)
+    return create_app(service).test_client()
+
+
+def web_request(data: bytes, folder: Path) -> None:
+    """The body of a request to the JSON interface; its errors are answers."""
+    response = web_client().post("/api/parse", data=data, content_type="application/json")
+    value = response.get_json()
+    if response.status_code == HTTP_OK:
+        assert value["trees"]
+    else:
+        assert response.status_code in (400, 413)
+        assert value["error"]["message"]
 
 
 # ---- archives ----------------------------------------------------------------------------------------------
@@ -250,9 +307,8 @@ def small_corpus(kind: str) -> FlatCorpus:
 def small_training(kind: str, sites: bool = False) -> Training:
     corpus = small_corpus(kind)
     if kind == "srtsg":
-        settings = SrSettings(
-            splits=2, split_iterations=3, average=2, average_every=1, site_iterations=3 * sites, joint_iterations=sites
-        )
+        phases = {"site_iterations": 3, "joint_iterations": 1, "insertion_iterations": 3} if sites else NO_SITES
+        settings = SrSettings(splits=2, split_iterations=3, average=2, average_every=1, **phases)
         return SrTraining(corpus, settings, seed=1)
     return TsgTraining(corpus, TsgSettings(insertion=kind == "insertion", average=1), iterations=3, seed=1)
 
@@ -285,7 +341,17 @@ def checkpoint_of(kind: str, iterations: int, folder: Path, sites: bool = False)
 def text_targets() -> list[Target]:
     trees = "\n".join(TREES).encode()
     marks = [b"(NP ", b"(TOP ", b"( (", b"-NONE-", b"@", b"|", b"^", b"\\", b"+", b"-LRB-"]
-    rows = [b"#BOS 1\n", b"#EOS 1\n", b"#500\tNP\t--\tSB\t0\n", b"#FORMAT 4\n", b"\t", b"500", b"%% x\n", b"#BOT\n", b"#EOT\n"]
+    rows = [
+        b"#BOS 1\n",
+        b"#EOS 1\n",
+        b"#500\tNP\t--\tSB\t0\n",
+        b"#FORMAT 4\n",
+        b"\t",
+        b"500",
+        b"%% x\n",
+        b"#BOT\n",
+        b"#EOT\n",
+    ]
     exported = b"#FORMAT 3\n" + b"".join(
         format_export(tree, number).encode() + b"\n" for number, tree in enumerate(read_brackets(TREES), 1)
     )
@@ -295,56 +361,80 @@ def text_targets() -> list[Target]:
     lexicon = b"we\tNP 4\nlaugh\tNP 1\tVP 5\ncry\tVP#1 0x1.0p-2\n"
     disco = b"S\tNP\tVP\t01\t1/4\nS\tVP\t0\t0.5\nVP\tVP#1\t0\t0.25\n"
     numbers = [b"0x1p4", b"1/0", b"1e-400", b"#1", b"&#32;", b"&#;", b"NP", b"S", b"01", b"+"]
+    bodies = [b'{"text": "the old dog saw the cat .", "k": 3}', b'{"words": ["the", "dog", "ran", "."], "model": 0}']
+    json_parts = [
+        b"{",
+        b"}",
+        b"[",
+        b'"',
+        b'"k": ',
+        b'"text": ',
+        b'"words": ',
+        b"\\ud800",
+        b"null",
+        b"1e400",
+        b"NaN",
+        b"true",
+    ]
     text = b"the old dog saw the cat .\nthe/DT dog/NN ran/VBD ./.\n\xc2\xa0 x/ /y //: a\\/b/CD\n"
     return [
         Target("brackets", brackets, [trees, *(tree.encode() for tree in TREES)], marks, 20),
         Target("export", export, [exported], rows, 15),
         Target("fragment", fragment, [b"(S (NP ) (VP (VBD said) (SBAR )))", b"(NP (DT the) (NN ))"], marks, 20),
         Target("parameters", parameters, [b"".join(keys), gzip.compress(b"".join(keys), mtime=0)], keys, 14),
-        Target("heads", heads, [PENN.encode(), b"%punctuation , .\nVP left VBD VB\n* rightmost\n"], [b"* left", b"%x"], 4),
+        Target(
+            "heads", heads, [PENN.encode(), b"%punctuation , .\nVP left VBD VB\n* rightmost\n"], [b"* left", b"%x"], 4
+        ),
         Target("bitpar", bitpar, [rules + SEPARATOR + lexicon], numbers, 4),
         Target("discodop", discodop, [disco + SEPARATOR + lexicon], numbers, 4),
         Target("scores", scores, [trees + b"\n" + SEPARATOR + trees, TREES[0].encode() + SEPARATOR], marks, 10),
-        Target("treebank", treebank, [trees, exported, gzip.compress(trees, mtime=0), lzma.compress(trees)], marks + rows, 2),
+        Target(
+            "treebank",
+            treebank,
+            [trees, exported, gzip.compress(trees, mtime=0), lzma.compress(trees)],
+            marks + rows,
+            2,
+        ),
         Target("sentences", sentences, [text], [b"/", b"/NN", b"\\/", b"the ", b"dog/NN "], 3),
+        Target("web request", web_request, bodies, json_parts, 2),
     ]
 
 
-def archive_targets(folder: Path) -> list[Target]:
-    def target(name: str, read: Callable[[bytes, Path], None], *seeds: bytes, weight: int = 1) -> Target:
-        return Target(name, read, list(seeds), [b"PK\x01\x02", b"PK\x05\x06", b"sha256:"], weight, archives=True)
-
-    def training(kind: str, sites: bool = False) -> Callable[[], Training]:
-        return functools.partial(small_training, kind, sites)
-
-    return [
-        target("corpus file", corpus_file, file_of(small_corpus("cfg"), folder)),
-        target("grammar file", grammar_file, file_of(small_model("cfg").grammar, folder), weight=2),
-        target("cfg model", model_file, file_of(small_model("cfg"), folder)),
-        target("tsg model", model_file, file_of(small_model("tsg"), folder)),
-        target("insertion model", model_file, file_of(small_model("insertion"), folder)),
-        target("srtsg model", model_file, file_of(small_model("srtsg"), folder)),
-        target("tsg checkpoint", checkpoint_file(training("tsg")), checkpoint_of("tsg", 2, folder)),
-        target("insertion checkpoint", checkpoint_file(training("insertion")), checkpoint_of("insertion", 3, folder)),
-        target("srtsg checkpoint", checkpoint_file(training("srtsg")), checkpoint_of("srtsg", 5, folder)),
-        target("sites checkpoint", checkpoint_file(training("srtsg", True)), checkpoint_of("srtsg", 9, folder, sites=True)),
-    ]
-
-
-def all_targets(folder: Path) -> dict[str, Target]:
-    """Every target by name; `folder` is for files that are made on the way."""
-    return {target.name: target for target in (*text_targets(), *archive_targets(folder))}
+def file_target(name: str, folder: Path) -> Target:
+    """A target of files that have to be made first, in `folder`."""
+    kind, _, what = name.rpartition(" ")
+    if what == "checkpoint":
+        sites = kind == "sites"
+        own = "srtsg" if sites else kind
+        read = checkpoint_file(functools.partial(small_training, own, sites))
+        seeds = [checkpoint_of(own, iterations, folder, sites) for iterations in CHECKPOINTS[kind]]
+    elif what == "model":
+        models = [small_model(kind)] if kind != "srtsg" else [small_model(kind), trained(kind, 13, sites=True).model()]
+        read, seeds = model_file, [file_of(model, folder) for model in models]
+    elif what == "output":
+        tokens = [b'"n_done": ', b'"n_bytes": ', b"null", b"[]", b"-1", b"true", b"(x)\n", b"\n\n"]
+        return Target(name, partial_output, [left_by_a_killed_job(folder)], tokens, weight_of(name))
+    elif kind == "corpus":
+        read, seeds = corpus_file, [file_of(small_corpus("cfg"), folder)]
+    else:
+        read, seeds = grammar_file, [file_of(small_model("cfg").grammar, folder)]
+    tokens = [b"PK\x01\x02", b"PK\x05\x06", b"sha256:"]
+    return Target(name, read, seeds, tokens, weight_of(name), archives=True)
 
 
-TARGET_NAMES = [target.name for target in text_targets()] + [
-    "corpus file",
-    "grammar file",
-    "cfg model",
-    "tsg model",
-    "insertion model",
-    "srtsg model",
-    "tsg checkpoint",
-    "insertion checkpoint",
-    "srtsg checkpoint",
-    "sites checkpoint",
-]
+# After which iterations the checkpoints are taken: of sites, one of them with insertions.
+CHECKPOINTS = {"tsg": (2,), "insertion": (3,), "srtsg": (5,), "sites": (9, 12)}
+FILES = ("corpus file", "grammar file", "cfg model", "tsg model", "insertion model", "srtsg model")
+FILES += ("partial output",)
+FILES += tuple(f"{kind} checkpoint" for kind in CHECKPOINTS)
+TEXTS = {target.name: target for target in text_targets()}
+TARGET_NAMES = (*TEXTS, *FILES)
+
+
+def weight_of(name: str) -> int:
+    """The share of inputs that a target gets."""
+    return TEXTS[name].weight if name in TEXTS else 1
+
+
+def target_of(name: str, folder: Path) -> Target:
+    return TEXTS[name] if name in TEXTS else file_target(name, folder)

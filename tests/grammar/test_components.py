@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import damped, sized
 
-from tsgkit.grammar.components import closure_matrices, strong_components
+from tsgkit.grammar.components import LARGEST_CYCLE, CycleError, closure_matrices, strong_components
 
 many = settings(max_examples=200, deadline=None, derandomize=True)
 
@@ -122,3 +122,18 @@ def test_small_beside_large():
     assert component.sums[0, 2] == pytest.approx(1e30 / (1 - once) * 1e-20 / 0.75, rel=1e-12)
     assert component.sums[2, 0] == pytest.approx(1e19 / 0.75 / (1 - once) * 1e-31, rel=1e-12)
     assert component.best[0, 2] == pytest.approx(1e10)
+
+
+def test_a_cycle_too_large_is_refused_before_memory_is_taken():
+    symbols = np.arange(LARGEST_CYCLE + 1)
+    ring = np.stack([symbols, np.roll(symbols, 1)], axis=1)
+    with pytest.raises(CycleError, match=f"{LARGEST_CYCLE + 1} symbols reach each other"):
+        closure_matrices(len(symbols), ring, np.full(len(symbols), 0.5))
+
+
+def test_many_cycles_take_no_longer_than_their_edges():
+    symbols = np.arange(4_000)
+    loops = np.stack([symbols, symbols], axis=1)
+    components = closure_matrices(len(symbols), loops, np.full(len(symbols), 0.5))
+    assert len(components) == len(symbols)
+    assert all(component.sums.tolist() == [[2.0]] for component in components)

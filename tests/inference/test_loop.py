@@ -11,6 +11,7 @@ import time
 import numpy as np
 import pytest
 
+from tsgkit.archive import ArchiveError
 from tsgkit.errors import UsageError
 from tsgkit.inference.checkpoint import Checkpoint, checkpoint_path, corpus_digest
 from tsgkit.inference.loop import Run
@@ -186,6 +187,66 @@ def test_damaged_state_is_refused(tmp_path):
         saved.state[name][...] = value
         with pytest.raises(UsageError, match="does not fit"):
             training().restore(saved.state)
+
+
+AVERAGE = {"average": 2, "average_every": 2}
+
+
+@pytest.fixture(scope="module")
+def averaged():
+    """A training that is done."""
+    own = training(**AVERAGE)
+    own.start()
+    for iteration in range(1, 13):
+        own.iterate(iteration)
+    return own
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("sizes", lambda values: np.full((4, 3), 2**31 - 1, dtype=np.int32)),
+        ("sizes", lambda values: np.array([[0, 2**31 - 1, 2**31 - 1]] * 4, dtype=np.int32)),
+        ("sizes", lambda values: values.astype(np.float64)),
+        ("sizes", lambda values: values[:, :2]),
+        ("fragments", lambda values: values.astype(np.float64)),
+        ("fragments", lambda values: values[:-1]),
+        ("parameters", lambda values: np.full_like(values, np.nan)),
+        ("parameters", lambda values: values[:, :-1]),
+        ("states", lambda values: values[:-1]),
+        ("average_weights", lambda values: values * np.nan),
+        ("average_weights", lambda values: -values),
+        ("average_counts", lambda values: values[:-1]),
+        ("average_counts", lambda values: values.astype(np.float32)),
+        ("average_fragments", lambda values: values + 10**6),
+        ("average_fragments", lambda values: np.concatenate([values, values[:1]])),
+        ("average_base", lambda values: values[..., 0]),
+        ("average_bridge", lambda values: values + np.inf),
+        ("average_samples", lambda values: -values - 1),
+        ("average_samples", lambda values: values[:0]),
+    ],
+)
+def test_malicious_states_are_refused(averaged, name, change):
+    """At once: none of them may loop or take memory by the numbers it claims."""
+    with pytest.raises(UsageError, match="does not fit"):
+        training(averaged.corpus, **AVERAGE).restore(averaged.state() | {name: change(averaged.state()[name])})
+
+
+def test_a_state_that_fits_is_taken(averaged):
+    again = training(averaged.corpus, **AVERAGE)
+    again.restore(averaged.state())
+    assert all(np.array_equal(again.state()[name], values) for name, values in averaged.state().items())
+
+
+@pytest.mark.parametrize("values", [np.zeros(3), np.zeros((12, 1)), np.zeros(12, dtype=np.int64)])
+def test_records_of_another_length_are_refused(tmp_path, values):
+    trained(tmp_path, "m")
+    path = checkpoint_path(tmp_path / "m")
+    saved = Checkpoint.load(path, training().identity())
+    saved.history["log_joint"] = values
+    saved.save(path)
+    with pytest.raises(ArchiveError, match="the record of log_joint"):
+        trained(tmp_path, "m", resume=True)
 
 
 def test_records(tmp_path):

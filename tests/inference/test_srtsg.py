@@ -68,6 +68,44 @@ def test_damaged_states_are_refused(corpus, damage):
         SrTraining(corpus, SrSettings(**SETTINGS)).restore(state)
 
 
+@pytest.fixture(scope="module")
+def finished(corpus):
+    """A training that is done."""
+    training = SrTraining(corpus, SrSettings(**{**SETTINGS, "splits": 1}))
+    training.start()
+    for iteration in range(1, training.settings.iterations + 1):
+        training.iterate(iteration)
+    return training
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("options_0", lambda values: values.astype(np.float64)),
+        ("groups", lambda values: values.astype(np.int64)),
+        ("groups", lambda values: values[:-1]),
+        ("seating_rule", lambda values: np.full_like(values, 2**31 - 1)),
+        ("seating_word", lambda values: values.astype(np.float32)),
+        ("seating_base", lambda values: values.reshape(-1)),
+        ("mean_rule", lambda values: values * np.nan),
+        ("mean_rule", lambda values: values[:-1]),
+        ("mean_samples", lambda values: -values),
+        ("mean_samples", lambda values: values * 0),
+        ("mean_base_bridge", None),
+        ("mean_unknown", lambda values: np.zeros(3)),
+    ],
+)
+def test_malicious_states_are_refused(finished, name, change):
+    state = finished.state()
+    assert state["mean_samples"][0] > 0
+    if change is None:
+        del state[name]
+    else:
+        state[name] = change(state.get(name))
+    with pytest.raises(UsageError, match="does not fit"):
+        SrTraining(finished.corpus, finished.settings).restore(state)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

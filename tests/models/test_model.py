@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 import zipfile
 
 import numpy as np
@@ -189,6 +190,28 @@ def test_damaged_content(path, change, problem):
     with pytest.raises(TsgkitError, match=problem) as raised:
         Model.load(path)
     assert str(raised.value).startswith(str(path))
+
+
+def test_a_model_opens_no_other_file(path, tmp_path):
+    """Not even to look: a pipe would never end."""
+    os.mkfifo(tmp_path / "heads")
+
+    def change(header, arrays):
+        header["preparation"]["binarization"].update(method="centre-head", heads=str(tmp_path / "heads"), rules=None)
+
+    rewritten(path, change)
+    with pytest.raises(TsgkitError, match="head rules without their text"):
+        Model.load(path)
+
+
+def test_a_grammar_without_words_is_refused(path):
+    def change(header, arrays):
+        for name in ("lexical", "lexical_weight"):
+            arrays[f"level0.{name}"] = arrays[f"level0.{name}"][:0]
+
+    rewritten(path, change)
+    with pytest.raises(TsgkitError, match="has no words"):
+        Parser(Model.load(path))
 
 
 scalars = st.one_of(st.none(), st.booleans(), st.integers(-2, 9), st.floats(-1, 1), st.text(max_size=2))

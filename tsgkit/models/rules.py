@@ -6,6 +6,8 @@ import numpy as np
 
 from tsgkit.errors import TreebankError
 from tsgkit.treebank import FlatCorpus
+from tsgkit.treebank.binarize import undo_label
+from tsgkit.treebank.prepare import preparation_of
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,10 @@ def count_rules(corpus: FlatCorpus) -> RuleCounts:
     if len(roots) != 1:
         names = ", ".join(corpus.labels[root] for root in roots[:5])
         raise TreebankError(f"trees have different root labels ({names}); let cleaning add one root")
+    if preparation_of(corpus).binarization is not None:
+        is_intermediate = np.array([undo_label(label) is None for label in corpus.labels])
+        if is_intermediate[corpus.label[corpus.form >= 0]].any() or is_intermediate[roots[0]]:
+            raise TreebankError("an intermediate symbol is the root or a tag: no binarisation puts it there")
     two, one, none = (np.flatnonzero(n_children == number) for number in (2, 1, 0))
     first = corpus.child_start
     binary = [

@@ -77,7 +77,7 @@ class Preparation:
                 Binarization.from_dict(binarization) if binarization is not None else None,
                 Lexicon.from_dict(lexicon) if lexicon is not None else None,
             )
-        except (KeyError, TypeError, AttributeError, TsgkitError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, TsgkitError) as error:
             raise ValueError(f"the preparation is not one ({error})") from None
 
 

@@ -1,0 +1,222 @@
+"""The web page under load: requests a second, how long they take, and what happens above the limit.
+
+Usage:
+  tsgkit.tools.bench.load [options] [MODEL]
+  tsgkit.tools.bench.load -h | --help | --version
+
+Run it as ``python -m tsgkit.tools.bench.load``. Starts `tsgkit serve` on this machine, with a PCFG of the bundled
+treebank unless a MODEL is given, and asks it as fast as it answers: one asker, as many as it has workers, many more.
+Then the same while slow clients hold connections open, and while others send too much. Ends with 1 if a request got
+anything but an answer or, above the limit, a 503.
+
+Options:
+  --seconds=N     of every measurement [default: 5]
+  --threads=N     workers of the server [default: 2]
+  --askers=N      at a time, at most [default: 32]
+  --timeout=S     of the server [default: 5]
+  -h --help       this text
+  --version       the version
+"""
+
+import contextlib
+import http.client
+import json
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from tsgkit.cli import EXIT_FAILED, command, integer, number, parse_arguments
+from tsgkit.errors import JobError
+from tsgkit.models.cfg import cfg_model
+from tsgkit.treebank import Binarization, UnknownWords, load, prepare
+
+SENTENCES = ("The old man smiled .", "We saw the mill by the river .", "She said that it would rain in the morning .")
+ANSWERED, BUSY, TOO_LARGE = 200, 503, 413
+N_SLOW, N_LARGE = 8, 4
+LARGE_BODY = 2_000_000
+PATIENCE = 60.0
+
+
+@dataclass
+class Tally:
+    """What the askers of one measurement got."""
+
+    statuses: Counter[int | str] = field(default_factory=Counter)
+    seconds: list[float] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, status: int | str, seconds: float) -> None:
+        with self.lock:
+            self.statuses[status] += 1
+            self.seconds.append(seconds)
+
+    @property
+    def n_failed(self) -> int:
+        """Requests that got something else than an answer or a clean refusal."""
+        return sum(count for status, count in self.statuses.items() if status not in (ANSWERED, BUSY))
+
+    def line(self, name: str, n_askers: int, duration: float) -> str:
+        median, last = (1000 * value for value in np.quantile(self.seconds or [0.0], [0.5, 0.99]))
+        rate = self.statuses[ANSWERED] / duration
+        return (
+            f"{name:<18}{n_askers:>7}{rate:>11.1f}{median:>9.1f}{last:>9.1f}"
+            f"{self.statuses[ANSWERED]:>10}{self.statuses[BUSY]:>7}{self.n_failed:>8}"
+        )
+
+
+@contextlib.contextmanager
+def server(model: str, threads: int, timeout: float) -> Iterator[int]:
+    """A server in a process of its own; gives its port."""
+    options = ["--port=0", f"--threads={threads}", f"--timeout={timeout:g}"]
+    worker = [sys.executable, "-m", "tsgkit", "serve", *options, model]
+    process = subprocess.Popen(worker, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stderr is not None
+        first = process.stderr.readline()
+        port = re.search(r"http://[^/]*:(\d+)/", first)
+        if port is None:
+            raise JobError(f"the server did not start: {first}{process.stderr.read()}")
+        yield int(port[1])
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def ask(port: int, text: str) -> int | str:
+    """The status of one request, or what went wrong."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+    try:
+        body = json.dumps({"text": text})
+        connection.request("POST", "/api/parse", body, {"Content-Type": "application/json"})
+        response = connection.getresponse()
+        value = json.loads(response.read())
+        if response.status == ANSWERED and not value["trees"]:
+            return "no tree"
+        if response.status == BUSY and response.headers["Retry-After"] is None:
+            return "no Retry-After"
+        return response.status
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        return type(error).__name__
+    finally:
+        connection.close()
+
+
+def measure(port: int, n_askers: int, duration: float) -> Tally:
+    """Ask from so many threads for so long."""
+    tally = Tally()
+    end = time.monotonic() + duration
+
+    def keep_asking(own: int) -> None:
+        place = own
+        while time.monotonic() < end:
+            started = time.monotonic()
+            tally.add(ask(port, SENTENCES[place % len(SENTENCES)]), time.monotonic() - started)
+            place += 1
+
+    threads = [threading.Thread(target=keep_asking, args=(own,)) for own in range(n_askers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return tally
+
+
+@contextlib.contextmanager
+def slow_clients(port: int) -> Iterator[None]:
+    """Connections that send a byte now and then and never finish."""
+    stop = threading.Event()
+    start = (
+        b"POST /api/parse HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
+    )
+
+    def trickle() -> None:
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)) as connection:
+            connection.sendall(start)
+            while not stop.wait(0.1):
+                connection.sendall(b"x")
+
+    threads = [threading.Thread(target=trickle) for _ in range(N_SLOW)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+@contextlib.contextmanager
+def large_requests(port: int, refused: Counter[int | str]) -> Iterator[None]:
+    """Others who send far more than is allowed, again and again."""
+    stop = threading.Event()
+
+    def send() -> None:
+        while not stop.is_set():
+            refused[ask(port, "x" * LARGE_BODY)] += 1
+
+    threads = [threading.Thread(target=send) for _ in range(N_LARGE)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+def run(port: int, threads: int, askers: int, seconds: float) -> int:
+    """All measurements; returns how many requests failed."""
+    print(f"{'':<18}{'askers':>7}{'answers/s':>11}{'p50 ms':>9}{'p99 ms':>9}{'answered':>10}{'busy':>7}{'failed':>8}")
+    n_failed = 0
+    for n_askers in sorted({1, threads, askers}):
+        tally = measure(port, n_askers, seconds)
+        n_failed += tally.n_failed
+        print(tally.line("alone", n_askers, seconds), flush=True)
+    with slow_clients(port):
+        tally = measure(port, threads, seconds)
+    n_failed += tally.n_failed
+    print(tally.line(f"{N_SLOW} slow clients", threads, seconds), flush=True)
+    refused: Counter[int | str] = Counter()
+    with large_requests(port, refused):
+        tally = measure(port, threads, seconds)
+    n_failed += tally.n_failed
+    print(tally.line(f"{N_LARGE} large bodies", threads, seconds), flush=True)
+    unclean = sum(count for status, count in refused.items() if status not in (TOO_LARGE, *RESET))
+    counts = ", ".join(f"{count} x {status}" for status, count in sorted(refused.items(), key=str))
+    print(f"bodies of {LARGE_BODY} bytes: {counts}")
+    return n_failed + unclean
+
+
+# A server that has seen enough may close the connection while the rest is still being sent.
+RESET = ("BrokenPipeError", "ConnectionResetError")
+
+
+@command
+def main(argv: list[str]) -> int:
+    arguments = parse_arguments(__doc__, argv)
+    threads, askers = integer(arguments, "--threads", 1), integer(arguments, "--askers", 1)
+    seconds, timeout = number(arguments, "--seconds", 0), number(arguments, "--timeout", 0)
+    with tempfile.TemporaryDirectory() as folder:
+        path = arguments["MODEL"] or str(Path(folder, "cfg.model"))
+        if arguments["MODEL"] is None:
+            trees = load("sampler", "train")
+            cfg_model(prepare(trees, binarization=Binarization("right", 1), unknown=UnknownWords())).save(path)
+        with server(path, threads, timeout) as port:
+            n_failed = run(port, threads, askers, seconds)
+    return EXIT_FAILED if n_failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,161 @@
+"""Whether memory grows: resident memory over many parses and many iterations of every sampler.
+
+Usage:
+  tsgkit.tools.bench.soak [options] [JOB...]
+  tsgkit.tools.bench.soak -h | --help | --version
+
+Jobs: parse, and the samplers tsg, local, insertion, srtsg and sites; all of them unless named. Each runs in a process
+of its own and prints a curve. After the first half of a job, memory may grow by the tolerance and no more. The samplers
+are checked on the way, too: every tenth part of a run all trees are unseated, which must leave every restaurant empty,
+and seated again.
+
+Options:
+  --parses=N        sentences to parse [default: 100000]
+  --iterations=N    of every sampler [default: 1000]
+  --treebank=NAME   to train on [default: sampler:dev]
+  --tolerance=MB    growth over the second half that is still none [default: 2]
+  -h, --help        this text
+  --version         the version
+"""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tsgkit.cli import EXIT_FAILED, command, integer, number, parse_arguments
+from tsgkit.errors import JobError, UsageError
+from tsgkit.inference.srtsg import SrSettings, SrTraining
+from tsgkit.inference.tsg import TsgSettings, TsgTraining
+from tsgkit.models.cfg import cfg_model
+from tsgkit.parsing import Parser
+from tsgkit.treebank import Binarization, FlatCorpus, UnknownWords, prepare, read_trees
+
+JOBS = ("parse", "tsg", "local", "insertion", "srtsg", "sites")
+SR_KINDS = ("rule", "base", "class", "label_class", "word")
+N_POINTS = 20
+N_CHECKS = 10
+LONGEST_SENTENCE = 12
+WORKER = "TSGKIT_SOAK_JOB"
+
+
+def resident_megabytes() -> float:
+    """The memory that this process has in use, as the system sees it."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def corpus_of(job: str, treebank: str) -> FlatCorpus:
+    """The training trees as the model of a job wants them."""
+    method = "centre-head" if job == "insertion" else "right"
+    unknown = UnknownWords("unicode", threshold=0 if job in ("srtsg", "sites") else 1)
+    return prepare(read_trees(treebank), binarization=Binarization(method, 0), unknown=unknown)
+
+
+def training_of(job: str, corpus: FlatCorpus, iterations: int) -> TsgTraining | SrTraining:
+    """The sampler of a job with nobody seated."""
+    if job in ("srtsg", "sites"):
+        # Two splits; then, of sites, a phase of its own and one together with subcategories.
+        split = max(1, iterations // (20 if job == "sites" else 2))
+        rest = max(0, iterations - 2 * split) // 2 if job == "sites" else 0
+        own = SrSettings(splits=2, split_iterations=split, site_iterations=rest, joint_iterations=rest)
+        return SrTraining(corpus, own, seed=1)
+    sampler = "local" if job == "local" else "blocked"
+    settings = TsgSettings(sampler=sampler, insertion=job == "insertion", type_moves=50, average=20, average_every=10)
+    return TsgTraining(corpus, settings, iterations=iterations, seed=1)
+
+
+def require_empty(training: TsgTraining | SrTraining) -> None:
+    """Unseat all trees: every restaurant must be empty then."""
+    counts: list[np.ndarray]
+    if isinstance(training, TsgTraining):
+        training.sampler.empty()
+        counts = [training.sampler.houses()]
+    elif training.site_sampler is not None:
+        training.site_sampler.empty()
+        counts = [training.site_sampler.houses(kind)[:2] for kind in (*SR_KINDS, "dish")]
+    else:
+        training.sampler.empty()
+        counts = [training.sampler.houses(kind)[:2] for kind in SR_KINDS]
+    if any(np.any(each) for each in counts):
+        raise JobError("after all trees were unseated, somebody is left")
+
+
+def sampling(job: str, treebank: str, iterations: int) -> Iterator[None]:
+    """One step for every iteration of a sampler."""
+    corpus = corpus_of(job, treebank)
+    training = training_of(job, corpus, iterations)
+    training.start()
+    for iteration in range(1, iterations + 1):
+        training.iterate(iteration)
+        if iteration % max(1, iterations // N_CHECKS) == 0:
+            state = training.state()
+            require_empty(training)
+            training = training_of(job, corpus, iterations)
+            training.restore(state)
+        yield
+
+
+def parsing(treebank: str, n_sentences: int) -> Iterator[None]:
+    """One step for every sentence parsed."""
+    corpus = corpus_of("cfg", treebank)
+    parser = Parser(cfg_model(corpus))
+    sentences = [sentence for sentence in corpus.sentences() if len(sentence) <= LONGEST_SENTENCE]
+    for place in range(n_sentences):
+        parser.analyse(sentences[place % len(sentences)], k=1 + place % 3)
+        yield
+
+
+def measured(steps: Iterator[None], n_steps: int, show: Callable[[str], None]) -> list[float]:
+    """Resident memory at `N_POINTS` places of a job."""
+    curve: list[float] = []
+    started = time.perf_counter()
+    for number_done, _ in enumerate(steps, start=1):
+        if number_done * N_POINTS // n_steps > len(curve):
+            curve.append(resident_megabytes())
+            show(f"{number_done:>9}{curve[-1]:>10.2f} MB{time.perf_counter() - started:>9.1f} s")
+    return curve
+
+
+def growth(curve: list[float]) -> float:
+    """By how much the second half is above the first, by their largest values: a peak in both is no growth."""
+    half = len(curve) // 2
+    return max(curve[half:]) - max(curve[:half])
+
+
+def run_job(job: str, arguments: dict[str, Any]) -> float:
+    """In this process: the growth of a job."""
+    treebank = arguments["--treebank"]
+    n_steps = integer(arguments, "--parses" if job == "parse" else "--iterations", N_POINTS)
+    steps = parsing(treebank, n_steps) if job == "parse" else sampling(job, treebank, n_steps)
+    return growth(measured(steps, n_steps, lambda line: print(line, flush=True)))
+
+
+@command
+def main(argv: list[str]) -> int:
+    arguments = parse_arguments(__doc__, argv)
+    jobs = arguments["JOB"] or list(JOBS)
+    unknown = sorted(set(jobs) - set(JOBS))
+    if unknown:
+        raise UsageError(f"no job {unknown[0]!r}; there are {', '.join(JOBS)}")
+    tolerance = number(arguments, "--tolerance", 0)
+    if os.environ.get(WORKER):
+        grown = run_job(jobs[0], arguments)
+        print(f"{jobs[0]}: grows by {grown:+.2f} MB over its second half")
+        return EXIT_FAILED if grown > tolerance else 0
+    codes = []
+    for job in jobs:
+        print(f"{job}:", flush=True)
+        options = [f"{name}={arguments[name]}" for name in ("--parses", "--iterations", "--treebank", "--tolerance")]
+        worker = [sys.executable, "-m", "tsgkit.tools.bench.soak", *options, job]
+        codes.append(subprocess.run(worker, env={**os.environ, WORKER: "1"}, check=False).returncode)
+    return EXIT_FAILED if any(codes) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
