@@ -16,12 +16,12 @@ TESTS ?=
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-# The environment: the build's own requirements first, because the package is built without isolation
-# so that `make build` and the installation share their work.
+# The environment: the build's own requirements first, because `make build` compiles without isolation. The package is
+# installed without its compiled modules, which pip would compile in a place of its own, for `make build` to do it again.
 $(VENV)/base: pyproject.toml setup.py
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip "setuptools>=77" "Cython>=3.1,<4" "numpy>=2.0"
-	$(BIN)/pip install --quiet --no-build-isolation --editable ".[test]"
+	TSGKIT_MODULES=none $(BIN)/pip install --quiet --no-build-isolation --editable ".[test]"
 	@touch $@
 
 # What an extra of pyproject.toml names, without the package itself: pip would compile all of it anew.
