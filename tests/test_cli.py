@@ -6,7 +6,7 @@ from tsgkit.cli import choice, command, command_names, integer, number
 from tsgkit.errors import UsageError
 
 # They show no progress and make no remarks.
-SILENT = ("compare",)
+SILENT = ("compare", "completion")
 
 
 @pytest.mark.parametrize("name", command_names())

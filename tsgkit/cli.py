@@ -119,7 +119,7 @@ def summary(name: str) -> str:
 
 
 def overview() -> str:
-    lines = "\n".join(f"  {name:<10}{summary(name)}" for name in command_names())
+    lines = "\n".join(f"  {name:<12}{summary(name)}" for name in command_names())
     return (
         "Usage: tsgkit COMMAND [ARGUMENTS...]\n\n"
         f"Commands:\n{lines}\n\n"
