@@ -11,6 +11,10 @@ OPTIONS = {
     "insertion": ["--iterations=20", "--average=1"],
     "srtsg": ["--splits=2", "--split-iterations=4", "--joint-iterations=6", "--average=1"],
     "srtsg-rules": ["--splits=1", "--split-iterations=4", "--joint-iterations=0", "--average=1"],
+    "srtsg-insertion": [
+        *("--splits=1", "--split-iterations=4", "--joint-iterations=0", "--insertion-iterations=6", "--average=1"),
+        "--binarize=centre-head",
+    ],
 }
 KINDS = tuple(OPTIONS)
 
@@ -21,7 +25,7 @@ def paths(tmp_path_factory):
     found = {}
     for kind, options in OPTIONS.items():
         found[kind] = folder / f"{kind}.model"
-        chosen = [f"--model={kind.removesuffix('-rules')}", "--quiet", *options]
+        chosen = [f"--model={kind.partition('-')[0]}", "--quiet", *options]
         assert train_command.main([*chosen, f"--output={found[kind]}", "sampler:train"]) == 0
     return found
 

@@ -28,6 +28,7 @@ SECTIONS = {
     "insertion": [*SAMPLED, "auxiliary", *ALWAYS],
     "srtsg": [*SAMPLED, "subcategories", *ALWAYS],
     "srtsg-rules": ["training", "sizes", "subcategories", *ALWAYS],
+    "srtsg-insertion": [*SAMPLED, "auxiliary", "subcategories", *ALWAYS],
 }
 
 
