@@ -45,8 +45,8 @@ def compile_flags() -> list[str]:
         # The stack below a report is worth more than speed, and the first report ends the program.
         kinds = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
         return ["-O1", *portable, *kinds, *checks]
-    # Without notes for debuggers, which take longer than the code.
-    return [*(["-O0", "-g0"] if QUICK else ["-O3"]), *portable, *checks]
+    # Python asks for what debuggers need, which is nine tenths of a module and a third of the time to compile it.
+    return ["-O0" if QUICK else "-O3", "-g0", *portable, *checks]
 
 
 def link_flags() -> list[str]:
