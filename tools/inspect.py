@@ -46,7 +46,7 @@ from typing import Any
 from tsgkit.cli import choice, command, integer, number, parse_arguments
 from tsgkit.errors import UsageError
 from tsgkit.files import open_output
-from tsgkit.models.fragments import FOOT_MARK, KINDS, SORTS, FragmentTable
+from tsgkit.models.fragments import KINDS, SORTS, FragmentTable, with_bare_foot
 from tsgkit.models.model import Model
 from tsgkit.models.subcategories import SubcategoryTable, all_fragments
 from tsgkit.parsing.known_tree import NoDerivationError
@@ -85,11 +85,6 @@ def json_lines(values: Iterable[dict[str, Any]]) -> Iterator[str]:
 def shown(count: float) -> str:
     """A count as it is, a weight with six digits."""
     return str(count) if isinstance(count, int) else f"{count:.6g}"
-
-
-def with_bare_foot(brackets: str, root: str) -> str:
-    """An auxiliary tree as people write it: the foot without brackets."""
-    return brackets.replace(f"({root}{FOOT_MARK} )", f"{root}{FOOT_MARK}", 1)
 
 
 # ---- fragments -------------------------------------------------------------------------------------------

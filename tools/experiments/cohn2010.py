@@ -133,7 +133,10 @@ def write_page(lab: Lab, results: dict[tuple[str, str, str], list[Figures]], ite
     rows = [row_of(line, objective, own) for line, own in results.items() for objective in OBJECTIVES]
     page.table(("sampler", "start", "process", "objective", *grammars, "paper: truncated", "transform"), rows, 4)
     page.section("The course of the chains")
-    page.text("Means over the last tenth of the iterations and over seeds; processor time of one training.")
+    page.text(
+        "Means over the last tenth of the iterations and over seeds; processor time of one training. The log joint is"
+        " given the parameters of that moment, which differ between chains."
+    )
     head = ("sampler", "start", "process", "log joint", "accepted", "fragments", "rules each", "CPU s")
     page.table(head, [course_row(line, own) for line, own in results.items()], 3)
     if lab.scale != "smoke":

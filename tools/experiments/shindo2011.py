@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from tsgkit.cli import command, parse_arguments
-from tsgkit.models.fragments import FragmentTable
+from tsgkit.models.fragments import FragmentTable, with_bare_foot
 from tsgkit.models.model import Model
 from tsgkit.treebank import Binarization, UnknownWords
 
@@ -94,7 +94,9 @@ def auxiliary_trees(path: Path) -> Iterator[tuple[str, ...]]:
     """The most used auxiliary trees with words: count, tree, side of the foot's material."""
     table = FragmentTable.of_model(Model.load(path))
     for number in table.select(kind="auxiliary", lexicalised=True, sort="count")[:N_AUXILIARY]:
-        yield table.fragment(number).brackets, table.side(number), str(int(table.counts[number]))
+        fragment = table.fragment(number)
+        brackets = with_bare_foot(fragment.brackets, fragment.root)
+        yield brackets, fragment.side, str(int(table.counts[number]))
 
 
 def write_page(lab: Lab, results: dict[str, list[Figures]], jobs: dict[str, list[Job]], iterations: int) -> Page:

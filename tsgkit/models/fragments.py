@@ -372,6 +372,11 @@ class FragmentTable:
         return Example(tree, sentence, start, end)
 
 
+def with_bare_foot(brackets: str, root: str) -> str:
+    """An auxiliary tree as people write it: the foot without brackets."""
+    return brackets.replace(f"({root}{FOOT_MARK} )", f"{root}{FOOT_MARK}", 1)
+
+
 def what_is_wrong(state: dict[str, np.ndarray], trees: TreeArrays) -> str:
     """Why the fragments of a TSG's state are not those of its trees; ``''`` if they are."""
     n_nodes = len(trees.label)
