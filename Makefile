@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 RUN := $(BIN)/python
-# Test processes at a time; the tests are independent of each other.
+# Test processes at a time; the tests are independent of each other. Those that share what takes long to make, such as
+# a browser, are marked as a group and run in one process.
 JOBS ?= 2
 # Which tests to run; all unless given.
 TESTS ?=
@@ -37,11 +38,11 @@ build: $(VENV)/base  ## compile what changed
 	@$(RUN) setup.py --quiet build_ext --inplace
 
 test: build  ## all tests, or TESTS=...
-	$(BIN)/pytest --numprocesses=$(JOBS) $(TESTS)
+	$(BIN)/pytest --numprocesses=$(JOBS) --dist=loadgroup $(TESTS)
 
 test-checked: $(VENV)/base  ## all tests on a build with bounds checks (and back to the fast build)
 	TSGKIT_CHECKED=1 $(RUN) setup.py --quiet build_ext --inplace
-	$(BIN)/pytest --numprocesses=$(JOBS) $(TESTS); status=$$?; $(MAKE) --no-print-directory build && exit $$status
+	$(BIN)/pytest --numprocesses=$(JOBS) --dist=loadgroup $(TESTS); status=$$?; $(MAKE) --no-print-directory build && exit $$status
 
 # The sanitizers' libraries must come first in a Python that was built without them; Python itself never frees all.
 SANITIZED = LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \

@@ -13,6 +13,8 @@ from tsgkit.tools import draw as draw_command
 from tsgkit.treebank import Cleaning, load
 from tsgkit.treebank.brackets import format_tree
 
+pytestmark = pytest.mark.xdist_group("pictures")
+
 NASTY = "<script>alert(1)</script>"
 DEV = [Cleaning().apply(tree) for tree in load("sampler", "dev")]
 

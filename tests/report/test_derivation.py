@@ -13,6 +13,8 @@ from tsgkit.treebank import load
 from tsgkit.treebank.fragments import n_rules
 from tsgkit.treebank.trees import preorder, words
 
+pytestmark = pytest.mark.xdist_group("pictures")
+
 TRAIN = load("sampler", "train")[:60:6]
 
 

@@ -19,6 +19,8 @@ from tsgkit.report.terminal import columns, outline, wants_colour
 from tsgkit.treebank import load
 from tsgkit.treebank.fragments import read_fragment
 
+pytestmark = pytest.mark.xdist_group("pictures")
+
 SVG = "{http://www.w3.org/2000/svg}"
 NASTY = "<script>alert(1)</script>&\"'"
 TREE = Tree.fromstring("(S (NP (DT the) (JJ old) (NN man)) (VP (VBD saw) (NP (PRP me))) (. .))")

@@ -17,6 +17,8 @@ from tsgkit.tools import report as report_command
 from tsgkit.tools import train as train_command
 from tsgkit.treebank import Cleaning, load
 
+pytestmark = pytest.mark.xdist_group("pictures")
+
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
 NASTY = "<script>alert(1)</script>"

@@ -23,6 +23,8 @@ from tsgkit.treebank.brackets import format_tree
 pytest.importorskip("flask", reason="flask is not installed")
 from tsgkit.report.web import create_app
 
+pytestmark = pytest.mark.xdist_group("pictures")
+
 SENTENCE = "The old man wants a bag of flour."
 WORDS = ["The", "old", "man", "wants", "a", "bag", "of", "flour", "."]
 LIMITS = Limits(max_length=12, max_body=2000, timeout=30.0, threads=2)
