@@ -90,6 +90,8 @@ def server(model: str, threads: int, timeout: float) -> Iterator[int]:
     finally:
         process.terminate()
         process.wait()
+        if process.stderr is not None:
+            process.stderr.close()
 
 
 def ask(port: int, text: str) -> int | str:
@@ -99,7 +101,10 @@ def ask(port: int, text: str) -> int | str:
         body = json.dumps({"text": text})
         connection.request("POST", "/api/parse", body, {"Content-Type": "application/json"})
         response = connection.getresponse()
-        value = json.loads(response.read())
+        content = response.read()
+        if response.status == TOO_LARGE:  # far above the limit it comes from waitress, and is no JSON
+            return TOO_LARGE
+        value = json.loads(content)
         if response.status == ANSWERED and not value["trees"]:
             return "no tree"
         if response.status == BUSY and response.headers["Retry-After"] is None:
