@@ -171,10 +171,12 @@ def test_a_law_finds_its_own_parameters_and_a_cluster_loses_only_time():
     assert 10 < shaky < 11
 
 
-def test_stream_is_killed_resumed_and_complete(bench, tmp_path):
+def test_stream_is_complete(bench, monkeypatch, tmp_path):
+    # So few sentences are parsed while Python is still taking its memory.
+    monkeypatch.setattr(importlib.import_module("tsgkit.tools.bench.stream"), "GROWTH", 10.0)
     text = bench("stream", "--sentences=4000", "--train=100", "--rows=3", f"--folder={tmp_path}", "-q")
     head, *rows = table(text, " *run")
-    assert head[1:] == ["run", "sentences", "seconds", "MB"] or head == ["run", "sentences", "seconds", "MB"]
+    assert head == ["run", "sentences", "seconds", "MB"]
     assert rows
     assert all(float(row[-1]) > 10 for row in rows)
     assert re.search(r"^4000 sentences \([\d.]+ MB\) to trees", text, re.MULTILINE)

@@ -178,7 +178,7 @@ def measure(arguments: dict[str, Any], folder: Path) -> int:
     if not seen.rows:
         raise UsageError(f"--sentences={n_sentences}: too few, they were parsed before anything could be seen")
     wrong, growth = first_difference(text, output), seen.growth()
-    print(seen.table(integer(arguments, "--rows", 1)), end="")
+    print(seen.table(integer(arguments, "--rows", 1)))
     size = text.stat().st_size / (1 << 20), output.stat().st_size / (1 << 20)
     print(f"{n_sentences} sentences ({size[0]:.1f} MB) to trees ({size[1]:.1f} MB) in {seconds:.0f} s")
     print(f"memory at most {max(row[3] for row in seen.rows) / MEGABYTE:.1f} MB, {100 * (growth - 1):+.1f} % later on")
