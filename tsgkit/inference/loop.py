@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from tsgkit.errors import UsageError
 from tsgkit.files import open_output
 from tsgkit.inference.checkpoint import Checkpoint, checkpoint_path, records_path, require_room
 from tsgkit.interruption import interruptible
@@ -128,6 +129,8 @@ class Run:
         path = checkpoint_path(self.output)
         if self.resume and path.exists():
             saved = Checkpoint.load(path, self.training.identity())
+            if saved.iteration > self.iterations:
+                raise UsageError(f"{path}: the checkpoint is of iteration {saved.iteration} of {self.iterations}")
             self.training.restore(saved.state)
             self.done = saved.iteration
             self.history = {name: values.tolist() for name, values in saved.history.items()}

@@ -26,7 +26,7 @@ from tsgkit.models.srtsg import (
 from tsgkit.models.srtsg_insertion import InsertionGrammar, refined_corpus, refined_trees
 from tsgkit.models.srtsg_sites import SiteGrammar, SiteMeans, make_site_sampler
 from tsgkit.models.subcategories import INSERTION_PREFIX, SYMBOLS_WITH_INSERTION, read_splits, symbol_names
-from tsgkit.models.tables import require_amounts
+from tsgkit.models.tables import require_amounts, require_parameters
 from tsgkit.treebank import FlatCorpus
 from tsgkit.treebank.prepare import preparation_of
 
@@ -269,10 +269,24 @@ class SrTraining:
     def iterate(self, iteration: int) -> Record:
         """One sweep over all trees, then new parameters; splits and merges when their time has come."""
         settings = self.settings
+        self.require_phase(iteration)
         if iteration > settings.all_iterations_before_insertion:
             return self.iterate_insertions(iteration)
         record = self.iterate_sites(iteration) if iteration > settings.all_split_iterations else self.refine(iteration)
         return record | {"auxiliary": 0.0, "insertions": 0.0} if settings.insertion_iterations else record
+
+    def require_phase(self, iteration: int) -> None:
+        """Refuse an iteration of another phase than the state's, which may come from a checkpoint."""
+        settings = self.settings
+        n_splits = min((iteration - 1) // settings.split_iterations + 1, settings.splits)
+        may_have_sites = iteration > settings.all_split_iterations
+        may_have_insertions = iteration > settings.all_iterations_before_insertion
+        # What a phase begins with is made in its first iteration.
+        is_first = iteration == 1 + settings.split_iterations * (n_splits - 1)
+        fits = len(self.splits) == n_splits or (is_first and len(self.splits) == n_splits - 1)
+        has_sites, has_insertions = self.site_sampler is not None, self.insertions is not None
+        if not fits or has_sites > may_have_sites or has_insertions > may_have_insertions:
+            raise UsageError(f"the checkpoint does not fit iteration {iteration}: its state is of another one")
 
     def refine(self, iteration: int) -> Record:
         """One sweep over the subcategories of all trees."""
@@ -435,6 +449,7 @@ class SrTraining:
         if (groups >= len(self.splits[-1].n_options)).any() or (bits > 1).any():
             raise ValueError("a node's subcategory is not there")
         sampler = self.new_site_sampler()
+        require_parameters(*state["parameters"])
         sampler.set_parameters(state["parameters"])
         sampler.set_stops(state["stops"])
         sampler.restore(number[2 * groups + bits], state["sites"], parts_of(state, "seating_"))
@@ -459,6 +474,7 @@ class SrTraining:
             require_amounts(state["bits"], "uint8", (self.corpus.n_nodes,))
             self.groups = state["groups"]
             self.sampler = self.new_sampler()
+            require_parameters(*state["parameters"])
             self.sampler.set_parameters(state["parameters"])
             self.sampler.restore(state["bits"], {kind: state[f"seating_{kind}"] for kind in KINDS})
             self.means = RuleMeans.restored(parts_of(state, "mean_"), self.sampler, self.words)

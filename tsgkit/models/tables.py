@@ -4,6 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+LARGEST_COUNT = 1 << 53  # and still room to count on
+# Samplers keep discounts and strengths away from where probabilities become 0 or no number.
+SMALLEST_STRENGTH, LARGEST_STRENGTH = 1e-9, 1e12
+
 
 def checked_rows(rows: object, lowest: Sequence[int], ends: Sequence[int]) -> np.ndarray:
     """Rows of whole numbers, each at least its column's lowest and below its column's end.
@@ -56,3 +60,19 @@ def require_amounts(values: np.ndarray, dtype: str, shape: tuple[int, ...]) -> N
         raise ValueError("an array has the wrong type or shape")
     if not ((values >= 0) & (values < np.inf)).all():
         raise ValueError("an amount is negative or no number")
+    if values.dtype.kind in "iu" and (values > LARGEST_COUNT).any():
+        raise ValueError("a number is larger than anything that was counted")
+
+
+def require_parameters(discount: np.ndarray, strength: np.ndarray) -> None:
+    """Refuse discounts and strengths that no sampler has.
+
+    Examples
+    --------
+    >>> require_parameters(np.array([0.5]), np.array([1e-320]))
+    Traceback (most recent call last):
+        ...
+    ValueError: a discount or a strength is out of range
+    """
+    if not ((discount >= 0) & (discount < 1) & (strength >= SMALLEST_STRENGTH) & (strength <= LARGEST_STRENGTH)).all():
+        raise ValueError("a discount or a strength is out of range")

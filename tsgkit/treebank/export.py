@@ -84,7 +84,7 @@ class ExportReader:
             if len(columns) < 2:
                 raise self.error("#BOS must be followed by the sentence's number")
             self.sentence = Sentence(columns[1], self.line_number)
-        elif line and not line.startswith("%%"):
+        elif columns and not line.startswith("%%"):
             raise self.error(f"stray token: {columns[0]!r} stands outside of #BOS and #EOS")
 
     def add_row(self, line: str, sentence: Sentence) -> None:
