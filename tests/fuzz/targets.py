@@ -360,7 +360,7 @@ def text_targets() -> list[Target]:
     exported = b"#FORMAT 3\n" + b"".join(
         format_export(tree, number).encode() + b"\n" for number, tree in enumerate(read_brackets(TREES), 1)
     )
-    keys = [b"DELETE_LABEL ", b"EQ_LABEL A B\n", b"CUTOFF_LEN 40\n", b"LABELED 0\n", b"MAX_ERROR 10\n", b"DEBUG 1\n"]
+    keys = [b"DELETE_LABEL X\n", b"EQ_LABEL A B\n", b"CUTOFF_LEN 40\n", b"LABELED 0\n", b"MAX_ERROR 10\n", b"DEBUG 1\n"]
     keys += [b"EQ_WORD a b\n", b"QUOTE_LABEL X\n", b"DELETE_LABEL_FOR_LENGTH Y\n"]
     rules = b"1 S NP VP\n2.5e-1 S VP\n+1 VP VP#1\n0.5 VP#1 VP\n"
     lexicon = b"we\tNP 4\nlaugh\tNP 1\tVP 5\ncry\tVP#1 0x1.0p-2\n"
