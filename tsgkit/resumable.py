@@ -116,7 +116,9 @@ class PartialOutput:
             saved = json.loads(self.journal.read_text(encoding="utf-8"))
             self.committed = {name: saved[name] for name in ("n_done", "n_bytes", "digest")}
             self.committed["finished"] = saved.get("finished", False)
-            identity = saved["identity"]
+            identity = dict(saved["identity"])
+            if any(type(self.committed[name]) is not int or self.committed[name] < 0 for name in ("n_done", "n_bytes")):
+                raise ValueError("not a number of records or bytes")
         except (ValueError, KeyError, TypeError):
             raise self.not_ours(f"{self.journal} is damaged") from None
         if identity != self.identity:
@@ -128,16 +130,21 @@ class PartialOutput:
 
     def find_end(self, file: BinaryIO) -> None:
         """Go behind the last whole record: those that are committed, and those that were written after that."""
-        n_bytes, self.n_done = self.committed["n_bytes"], self.committed["n_done"]
+        n_bytes, n_committed = self.committed["n_bytes"], self.committed["n_done"]
         if file.seek(0, io.SEEK_END) < n_bytes:
             raise self.not_ours("it is shorter than it was")
-        end = file.seek(n_bytes)
-        position = end
+        # All of it is read: a note that counts other records than there are would lose some, or make some twice.
+        position = end = file.seek(0)
+        n_found_of_committed = 0 if n_bytes == 0 else None
         for line in file:
             position += len(line)
             if line.endswith(b"\n") and (not self.blank_line_ends or line == b"\n"):
                 end = position
                 self.n_done += 1
+                if end == n_bytes:
+                    n_found_of_committed = self.n_done
+        if n_found_of_committed != n_committed:
+            raise self.not_ours(f"{self.journal} does not fit it")
         file.seek(end)
         file.truncate()
         self.n_resumed = self.n_done

@@ -199,7 +199,7 @@ def partial_output(data: bytes, folder: Path) -> None:
         with PartialOutput(path, PARTIAL_JOB, resume=True) as output:
             for line in output.skip(iter(PARTIAL_LINES)):
                 output.write(f"({line.strip()})\n", line)
-        assert path.read_bytes()
+        assert path.read_bytes().count(b"\n") == len(PARTIAL_LINES)
     finally:
         for left in (path, folder / "out.partial", folder / "out.partial.json"):
             left.unlink(missing_ok=True)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from reference import pyp
 
+from tsgkit import _crp
 from tsgkit.models.restaurant import Parameters, PitmanYorProcess, Stream
 
 BASE = {"a": 0.5, "b": 0.3, "c": 0.2}
@@ -145,6 +146,21 @@ def test_orders_have_the_probability_that_the_stirling_numbers_give(discount, st
     exact = pyp.orders_probability(orders, BASE.get, discount, strength)
     spread = np.std(products) / len(products) ** 0.5
     assert abs(np.mean(products) - exact) < 4 * spread + 1e-12
+
+
+def test_who_leaves_is_drawn_among_customers_and_not_among_tables():
+    stream = Stream(1)
+    n_seen = n_gone = 0
+    while n_seen < 3000:
+        restaurant = _crp.Restaurant()
+        for _ in range(4):
+            restaurant.seat("soup", 1.0, 0.5, 1.0, stream)
+        if restaurant.table_sizes("soup") == [1, 3]:
+            n_seen += 1
+            restaurant.unseat("soup", stream)
+            n_gone += restaurant.table_sizes("soup") == [3]
+    # One of four customers sits alone; the standard error is 0.008.
+    assert abs(n_gone / n_seen - 0.25) < 0.04
 
 
 def test_unseating_all_leaves_nothing_at_any_level():
