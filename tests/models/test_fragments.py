@@ -368,10 +368,14 @@ def test_cut_at_sites_and_bridges():
         ["a"],
         [0, 1, 2, 2, 1],
         0,
+        binary=[(0, 1, 2)],
+        binary_weight=[1.0],
+        unary=[(3, 4)],
+        unary_weight=[1.0],
         bridge=[(2, 3)],
         bridge_weight=[1.0],
-        lexical=[(1, 0)],
-        lexical_weight=[1.0],
+        lexical=[(1, 0), (4, 0)],
+        lexical_weight=[1.0, 1.0],
     )
     rows = np.array([(0, 0, 2, 2), (1, 0, 1, 0), (2, 1, 2, 3), (3, 1, 2, 1), (4, 1, 2, 0)])
     nodes, states = node_states(grammar, rows)
