@@ -150,17 +150,17 @@ def test_orders_have_the_probability_that_the_stirling_numbers_give(discount, st
 
 def test_who_leaves_is_drawn_among_customers_and_not_among_tables():
     stream = Stream(1)
-    n_seen = n_gone = 0
+    n_seen = n_from_small = 0
     while n_seen < 3000:
         restaurant = _crp.Restaurant()
-        for _ in range(4):
+        for _ in range(5):
             restaurant.seat("soup", 1.0, 0.5, 1.0, stream)
-        if restaurant.table_sizes("soup") == [1, 3]:
+        if restaurant.table_sizes("soup") == [2, 3]:
             n_seen += 1
             restaurant.unseat("soup", stream)
-            n_gone += restaurant.table_sizes("soup") == [3]
-    # One of four customers sits alone; the standard error is 0.008.
-    assert abs(n_gone / n_seen - 0.25) < 0.04
+            n_from_small += restaurant.table_sizes("soup") == [1, 3]
+    # Two of five customers sit at the smaller table; the standard error is 0.009.
+    assert abs(n_from_small / n_seen - 0.4) < 0.04
 
 
 def test_unseating_all_leaves_nothing_at_any_level():

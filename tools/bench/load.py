@@ -29,8 +29,9 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -45,6 +46,8 @@ ANSWERED, BUSY, TOO_LARGE = 200, 503, 413
 N_SLOW, N_LARGE = 8, 4
 LARGE_BODY = 2_000_000
 PATIENCE = 60.0
+# A server that has seen enough may close the connection while the rest is still being sent.
+RESET = ("BrokenPipeError", "ConnectionResetError")
 
 
 @dataclass
@@ -137,48 +140,35 @@ def measure(port: int, n_askers: int, duration: float) -> Tally:
 
 
 @contextlib.contextmanager
-def slow_clients(port: int) -> Iterator[None]:
-    """Connections that send a byte now and then and never finish."""
+def meanwhile(n_threads: int, work: Callable[[threading.Event], None]) -> Iterator[None]:
+    """Others at work, each until its event is set."""
     stop = threading.Event()
+    threads = [threading.Thread(target=work, args=(stop,)) for _ in range(n_threads)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+def trickle(port: int, stop: threading.Event) -> None:
+    """A client that sends a byte now and then and never finishes."""
     start = (
         b"POST /api/parse HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
     )
-
-    def trickle() -> None:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)) as connection:
-            connection.sendall(start)
-            while not stop.wait(0.1):
-                connection.sendall(b"x")
-
-    threads = [threading.Thread(target=trickle) for _ in range(N_SLOW)]
-    for thread in threads:
-        thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join()
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(start)
+        while not stop.wait(0.1):
+            connection.sendall(b"x")
 
 
-@contextlib.contextmanager
-def large_requests(port: int, refused: Counter[int | str]) -> Iterator[None]:
-    """Others who send far more than is allowed, again and again."""
-    stop = threading.Event()
-
-    def send() -> None:
-        while not stop.is_set():
-            refused[ask(port, "x" * LARGE_BODY)] += 1
-
-    threads = [threading.Thread(target=send) for _ in range(N_LARGE)]
-    for thread in threads:
-        thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join()
+def send_too_much(port: int, refused: Counter[int | str], stop: threading.Event) -> None:
+    """A client that sends far more than is allowed, again and again."""
+    while not stop.is_set():
+        refused[ask(port, "x" * LARGE_BODY)] += 1
 
 
 def run(port: int, threads: int, askers: int, seconds: float) -> int:
@@ -189,12 +179,12 @@ def run(port: int, threads: int, askers: int, seconds: float) -> int:
         tally = measure(port, n_askers, seconds)
         n_failed += tally.n_failed
         print(tally.line("alone", n_askers, seconds), flush=True)
-    with slow_clients(port):
+    with meanwhile(N_SLOW, partial(trickle, port)):
         tally = measure(port, threads, seconds)
     n_failed += tally.n_failed
     print(tally.line(f"{N_SLOW} slow clients", threads, seconds), flush=True)
     refused: Counter[int | str] = Counter()
-    with large_requests(port, refused):
+    with meanwhile(N_LARGE, partial(send_too_much, port, refused)):
         tally = measure(port, threads, seconds)
     n_failed += tally.n_failed
     print(tally.line(f"{N_LARGE} large bodies", threads, seconds), flush=True)
@@ -202,10 +192,6 @@ def run(port: int, threads: int, askers: int, seconds: float) -> int:
     counts = ", ".join(f"{count} x {status}" for status, count in sorted(refused.items(), key=str))
     print(f"bodies of {LARGE_BODY} bytes: {counts}")
     return n_failed + unclean
-
-
-# A server that has seen enough may close the connection while the rest is still being sent.
-RESET = ("BrokenPipeError", "ConnectionResetError")
 
 
 @command

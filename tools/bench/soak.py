@@ -34,6 +34,8 @@ from tsgkit.inference.srtsg import SrSettings, SrTraining
 from tsgkit.inference.tsg import TsgSettings, TsgTraining
 from tsgkit.models.cfg import cfg_model
 from tsgkit.parsing import Parser
+from tsgkit.parsing.engine import OBJECTIVES
+from tsgkit.parsing.product import PRODUCTS, ProductParser
 from tsgkit.treebank import Binarization, FlatCorpus, UnknownWords, prepare, read_trees
 
 JOBS = ("parse", "tsg", "local", "insertion", "srtsg", "sites")
@@ -102,12 +104,15 @@ def sampling(job: str, treebank: str, iterations: int) -> Iterator[None]:
 
 
 def parsing(treebank: str, n_sentences: int) -> Iterator[None]:
-    """One step for every sentence parsed."""
-    corpus = corpus_of("cfg", treebank)
-    parser = Parser(cfg_model(corpus))
+    """One step for every sentence parsed; by every objective, every product and with scores, in turn."""
+    corpus = corpus_of("parse", treebank)
+    model = cfg_model(corpus)
+    parsers = [Parser(model, objective=name, n_samples=20) for name in OBJECTIVES]
+    parsers += [ProductParser([model, model], product=name) for name in PRODUCTS]
     sentences = [sentence for sentence in corpus.sentences() if len(sentence) <= LONGEST_SENTENCE]
     for place in range(n_sentences):
-        parser.analyse(sentences[place % len(sentences)], k=1 + place % 3)
+        parse = parsers[place % len(parsers)].analyse(sentences[place % len(sentences)], k=1 + place % 3)
+        parse.log_probabilities, parse.log_total  # noqa: B018 - found when first asked for
         yield
 
 
