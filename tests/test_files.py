@@ -8,7 +8,7 @@ import pytest
 
 from tsgkit.errors import TreebankError
 from tsgkit.evaluation.parameters import ParameterError, load_parameters
-from tsgkit.files import TooLongError, lines_of, new_file, open_binary, open_output, whole_text
+from tsgkit.files import TooLongError, lines_of, new_file, open_binary, open_output, remove_parts, whole_text
 from tsgkit.grammar.formats import read_bitpar
 from tsgkit.grammar.weighted import GrammarError
 from tsgkit.treebank import read_trees
@@ -70,3 +70,14 @@ def test_half_characters_are_no_text(tmp_path, encoding):
     (tmp_path / "a.mrg").write_text("(A \\ud800)\n")
     with pytest.raises(TreebankError, match="half a character"):
         list(read_trees(tmp_path / "a.mrg", encoding=encoding))
+
+
+def test_what_a_killed_writer_left_is_removed_and_nothing_else(tmp_path):
+    with new_file(tmp_path / "m"):
+        (left,) = os.listdir(tmp_path)
+    (tmp_path / left).touch()  # as if it had been killed
+    others = sorted(["m", "m.part", ".m.checkpoint.abcdefgh.part", ".m.lock", ".mm.abcdefgh.part"])
+    for name in others:
+        (tmp_path / name).touch()
+    remove_parts(tmp_path / "m")
+    assert sorted(os.listdir(tmp_path)) == others

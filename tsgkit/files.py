@@ -5,6 +5,7 @@ takes its place only when everything was written, so that a failed job leaves wh
 """
 
 import contextlib
+import glob
 import gzip
 import io
 import lzma
@@ -25,6 +26,8 @@ DAMAGED_ARCHIVE = (gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError)
 # A few packed bytes can stand for more than any memory holds: no line and no file that is read at once is longer.
 LONGEST_LINE = 1 << 26
 LARGEST_TEXT = 1 << 31
+# Between the name of a file that is being written and its ending; as many as `tempfile` draws.
+PART_LETTERS = 8
 
 
 @contextlib.contextmanager
@@ -91,6 +94,14 @@ def new_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             os.unlink(name)
         raise
     sync_folder(target.parent)
+
+
+def remove_parts(path: str | os.PathLike[str]) -> None:
+    """Remove what writers of `path` left who were killed; for those who know that nobody is writing it."""
+    target = Path(path)
+    with contextlib.suppress(OSError):  # somebody else's, or already gone
+        for part in target.parent.glob(f".{glob.escape(target.name)}.{'?' * PART_LETTERS}.part"):
+            part.unlink()
 
 
 def current_umask() -> int:

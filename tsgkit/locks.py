@@ -23,7 +23,7 @@ def sole_writer(path: str | os.PathLike[str]) -> Iterator[None]:
         At once if another process is; the message names it.
     """
     target = Path(path)
-    if fcntl is None or (target.exists() and not target.is_file()):
+    if target.exists() and not target.is_file():
         yield
         return
     name = target.with_name(f".{target.name}.lock")
@@ -44,16 +44,12 @@ def lock(name: Path, target: Path) -> int:
             handle = os.open(name, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:
             raise OSError(error.errno, error.strerror, str(target)) from None
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not hold(handle):
             owner = os.read(handle, 20).decode("ascii", errors="replace") or "unknown"
             os.close(handle)
             raise JobError(
                 f"{target}: another process ({owner}) is writing it; wait until it ends, or name another --output"
-            ) from None
-        except OSError:  # some network file systems have no locks
-            return handle
+            )
         if is_same(handle, name):
             # Only for the message above: a full disk is found later, by those who write more.
             with contextlib.suppress(OSError):
@@ -61,6 +57,19 @@ def lock(name: Path, target: Path) -> int:
                 os.pwrite(handle, str(os.getpid()).encode("ascii"), 0)
             return handle
         os.close(handle)
+
+
+def hold(handle: int) -> bool:
+    """Take the lock of an open file, unless another process has it. Where there are no locks, nobody has any."""
+    if fcntl is None:
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # some network file systems have no locks
+        pass
+    return True
 
 
 def is_same(handle: int, name: Path) -> bool:

@@ -19,11 +19,7 @@ from typing import Any, BinaryIO
 
 from tsgkit.errors import JobError, UsageError
 from tsgkit.files import PACKED_ENDINGS, new_file, open_output, sync_folder
-
-try:
-    import fcntl
-except ImportError:  # there is nothing like it on this system: two jobs with one output are the user's affair
-    fcntl = None  # type: ignore[assignment]
+from tsgkit.locks import hold
 
 SECONDS_BETWEEN_COMMITS = 1.0
 BLOCK = 1 << 20
@@ -86,7 +82,8 @@ class PartialOutput:
         descriptor = os.open(self.partial, os.O_RDWR | os.O_CREAT, 0o666)
         file = os.fdopen(descriptor, "r+b", buffering=BLOCK)
         try:
-            self.lock(file)
+            if not hold(descriptor):
+                raise JobError(f"{self.partial}: another job is writing it; name another --output")
             if resume and self.journal.exists():
                 self.read_journal()
                 self.find_end(file)
@@ -99,17 +96,6 @@ class PartialOutput:
             file.close()
             raise
         return file
-
-    def lock(self, file: BinaryIO) -> None:
-        """Refuse to write where another job does; the system lets go of the lock when a job ends in any way."""
-        if fcntl is None:
-            return
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise JobError(f"{self.partial}: another job is writing it; name another --output") from None
-        except OSError:  # some network file systems have no locks
-            return
 
     def read_journal(self) -> None:
         try:

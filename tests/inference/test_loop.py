@@ -109,6 +109,7 @@ def test_killed_twenty_times(tmp_path):
     last = start("killed.npz")
     assert last.wait() == 0
     assert (tmp_path / "killed.npz").read_bytes() == (tmp_path / "whole.npz").read_bytes()
+    assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(".")]  # what was half written is gone
 
 
 def test_ctrl_c_leaves_a_usable_model(tmp_path, tsgkit):

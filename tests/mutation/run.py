@@ -11,6 +11,7 @@ Options:
 """
 
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -24,6 +25,8 @@ from mutation.faults import FAULTS, Fault
 ROOT = Path(__file__).parents[2]
 PARTS = ("setup.py", "pyproject.toml", "ext", "tsgkit", "tools", "tests", "README.md", "LICENSE")
 LONGEST_TEST = 900.0
+# A fault may let memory grow without end; of what the tests take, this is many times more.
+MEMORY = 6 << 30
 
 
 def copy_tree(target: Path) -> None:
@@ -41,7 +44,14 @@ def copy_tree(target: Path) -> None:
 def run(command: list[str], folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": f"{folder}:{folder / 'tests'}", **variables}
     return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=LONGEST_TEST
+        command,
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=LONGEST_TEST,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY)),
     )
 
 

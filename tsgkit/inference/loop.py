@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tsgkit.errors import UsageError
-from tsgkit.files import open_output
+from tsgkit.files import open_output, remove_parts
 from tsgkit.inference.checkpoint import Checkpoint, checkpoint_path, records_path, require_room
 from tsgkit.interruption import interruptible
 from tsgkit.locks import sole_writer
@@ -113,6 +113,8 @@ class Run:
             If another process is training the same model.
         """
         with sole_writer(self.output):
+            for path in (self.output, checkpoint_path(self.output), records_path(self.output)):
+                remove_parts(path)
             return self.run_alone()
 
     def run_alone(self) -> Model:
