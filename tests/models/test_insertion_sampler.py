@@ -84,6 +84,26 @@ def test_states_come_as_often_as_they_should(bank, settings, move, thin, stacked
     assert pyp.chi_square(seen, expected) > 1e-3
 
 
+@pytest.mark.parametrize("stacked", [False, True])
+def test_a_temperature_flattens_the_posterior_of_a_tree(stacked):
+    """Of one tree alone and without discounts, since tables are seated as ever."""
+    trees = number_rules(FlatCorpus.from_trees([Tree.fromstring(BANKS["chains"][0])]))
+    temperature = 3.0
+    sampler = sampler_of(trees, per_label(trees, DP), stacked=stacked)
+    sampler.start(np.ones(len(trees.label)))
+    seen = Counter()
+    for iteration in range(20000):
+        sampler.blocked_sweep(iteration, temperature=temperature)
+        if iteration % 4 == 0:
+            seen[sampler.states().tobytes()] += 1
+    reference = InsertionReference(trees, *sampler.parameters().tolist(), stacked=stacked)
+    posterior = reference.posterior(lambda state, sizes: bytes(state))
+    powers = {state: share ** (1 / temperature) for state, share in posterior.items()}
+    expected = {state: power / sum(powers.values()) for state, power in powers.items()}
+    assert pyp.chi_square(seen, expected) > 1e-3
+    assert pyp.chi_square(seen, posterior) < 1e-4
+
+
 @pytest.mark.parametrize("which", range(6))
 def test_other_parameters_are_rejected(which):
     trees = numbered("both")

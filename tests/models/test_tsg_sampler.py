@@ -24,6 +24,8 @@ BANKS = {
     "words": ["(TOP (X a))", "(TOP (X (X a)))", "(TOP (X (X a)))", "(TOP (X (X (X b))))"],
     "labels": ["(S (NP (D a) (N b)) (V c))", "(S (NP (D a) (N b)) (V c))", "(S (V c))"],
     "same": ["(TOP (X a))"] * 4,
+    # No label twice: what is at a site depends on nothing else.
+    "once": ["(TOP (A (B b) (C (D d) (E (F f)))))"],
 }
 
 
@@ -98,6 +100,28 @@ def test_states_come_as_often_as_they_should(bank, settings, move, thin):
     states, sizes = samples(trees, parameters, move, n=8000, thin=thin)
     for seen, expected in zip((states, sizes), exact(trees, parameters), strict=True):
         assert pyp.chi_square(seen, expected) > 1e-3
+
+
+@pytest.mark.parametrize("temperature", [0.5, 2.0])
+@pytest.mark.parametrize("kind", ["local", "blocked", "type"])
+def test_a_temperature_flattens_the_posterior(kind, temperature):
+    """Where every restaurant has one customer at most, the power of the posterior is what comes out exactly."""
+    trees = numbered("once")
+    parameters = [per_label(trees, values) for values in PYP]
+
+    def move(sampler, iteration):
+        if kind == "type":
+            sampler.type_sweep(iteration, 12, temperature=temperature)
+            return
+        sweep = sampler.local_sweep if kind == "local" else sampler.blocked_sweep
+        sweep(iteration, temperature=temperature)
+
+    states, _ = samples(trees, parameters, move, n=4000, thin=4)
+    posterior, _ = exact(trees, parameters)
+    powers = {state: share ** (1 / temperature) for state, share in posterior.items()}
+    expected = {state: power / sum(powers.values()) for state, power in powers.items()}
+    assert pyp.chi_square(states, expected) > 1e-3
+    assert pyp.chi_square(states, posterior) < 1e-4
 
 
 def test_a_batch_leaves_by_the_tables_it_was_frozen_without():
