@@ -242,7 +242,8 @@ def format_table(bytes rows not None):
         raise ValueError(f"{n_bytes} bytes are not a whole number of rows")
     with nogil:
         copy.resize(n_bytes // sizeof(Row))
-        memcpy(copy.data(), data, n_bytes)
+        if n_bytes:
+            memcpy(copy.data(), data, n_bytes)
         text = format_rows(copy)
     return text.decode("ascii")
 
