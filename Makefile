@@ -57,7 +57,9 @@ test-asan: $(VENV)/base  ## tests of compiled code under the address and undefin
 
 # Short, because valgrind makes everything some thirty times slower.
 VALGRIND_TESTS ?= tests/parsing/test_rows.py tests/models/test_rules.py \
-	tests/evaluation/test_quirks.py tests/fuzz/test_fuzz.py::test_valid_inputs_are_taken
+	tests/evaluation/test_quirks.py tests/fuzz/test_fuzz.py::test_valid_inputs_are_taken \
+	$(foreach part,tsg_sampler insertion_sampler sr_sampler sr_sites,tests/models/test_$(part).py::test_going_on_from_what_was_saved) \
+	tests/parsing/test_forest.py::test_best_trees_of_any_forest tests/parsing/test_derivations.py::test_best_derivation
 test-valgrind: build  ## a few tests of compiled code under valgrind
 	PYTHONMALLOC=malloc valgrind --quiet --error-exitcode=9 --suppressions=tests/valgrind.supp --gen-suppressions=all \
 		$(RUN) -m pytest -q -p no:xdist -p no:cacheprovider $(or $(TESTS),$(VALGRIND_TESTS))

@@ -6,7 +6,7 @@ arrays. Same seed, same result.
 
 import numpy as np
 
-from tsgkit.models.tables import checked_rows, n_guests
+from tsgkit.models.tables import checked_rows, n_guests, require_discounts, require_strengths
 
 from libc.stdint cimport uint8_t, uint64_t
 from libcpp cimport bool as cpp_bool
@@ -222,8 +222,8 @@ cdef class SrSampler:
         values = np.ascontiguousarray(values, dtype=np.float64)
         if values.shape != (2, self.n_pairs):
             raise ValueError("one discount and one strength are needed for every restaurant")
-        if not ((values[0] >= 0) & (values[0] < 1)).all() or not ((values[1] > 0) & np.isfinite(values[1])).all():
-            raise ValueError("a discount is not in [0, 1), or a strength is not a positive number")
+        require_discounts(values[0])
+        require_strengths(values[1])
         cdef double[:, ::1] view = values
         cdef index_t number, label, own, n_labels = self.sampler.n_labels
         for number in range(<index_t>self.sampler.group_label.size()):

@@ -6,7 +6,7 @@ arrays. Same seed, same result.
 
 import numpy as np
 
-from tsgkit.models.tables import checked_rows, n_guests
+from tsgkit.models.tables import checked_rows, n_guests, require_discounts, require_strengths
 
 from libc.stdint cimport int16_t, uint8_t, uint64_t
 from libcpp cimport bool as cpp_bool
@@ -256,8 +256,8 @@ cdef class SrSiteSampler:
         values = np.array(values, dtype=np.float64)
         if values.shape != (2, self.n_pairs):
             raise ValueError("one discount and one strength are needed for every restaurant")
-        if not ((values[0] >= 0) & (values[0] < 1)).all() or not ((values[1] > 0) & np.isfinite(values[1])).all():
-            raise ValueError("a discount lies in [0, 1) and a strength is positive")
+        require_discounts(values[0])
+        require_strengths(values[1])
         cdef double[:, ::1] view = np.ascontiguousarray(values)
         for place in range(view.shape[1]):
             if 3 * n_labels <= place < 4 * n_labels:

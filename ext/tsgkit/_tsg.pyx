@@ -7,7 +7,7 @@ arrays. Same seed, same result, whatever the number of threads.
 
 import numpy as np
 
-from tsgkit.models.tables import checked_rows, n_guests
+from tsgkit.models.tables import checked_rows, n_guests, require_discounts, require_strengths
 
 from libc.stdint cimport uint8_t, uint64_t
 from libcpp cimport bool as cpp_bool
@@ -216,14 +216,12 @@ cdef class TsgSampler:
         cdef index_t symbol, n_labels = self.n_labels
         if discount is not None:
             discount = np.broadcast_to(np.asarray(discount, dtype=np.float64), n_labels)
-            if not ((discount >= 0) & (discount < 1)).all():
-                raise ValueError("a discount is not in [0, 1)")
+            require_discounts(discount)
             for symbol in range(n_labels):
                 self.sampler.houses[offset + symbol].discount = discount[symbol]
         if strength is not None:
             strength = np.broadcast_to(np.asarray(strength, dtype=np.float64), n_labels)
-            if not ((strength > 0) & np.isfinite(strength)).all():
-                raise ValueError("a strength is not a positive number")
+            require_strengths(strength)
             for symbol in range(n_labels):
                 self.sampler.houses[offset + symbol].strength = strength[symbol]
 

@@ -114,6 +114,10 @@ def test_sums_are_the_sums_of_the_rows(pairs):
     valid = rows[rows["status"] == 0]
     for name in ("gold", "test", "matched", "crossing", "words", "tags"):
         assert getattr(evaluation.all, name) == valid[name].sum()
+    complete = (valid["matched"] == valid["gold"]) & (valid["matched"] == valid["test"])
+    assert evaluation.all.complete == evaluation.strict.complete == complete.sum()
+    assert evaluation.all.no_crossing == (valid["crossing"] == 0).sum()
+    assert evaluation.all.two_or_less_crossing == (valid["crossing"] <= 2).sum()
     assert evaluation.strict.gold == rows["all_gold"].sum()
     assert evaluation.strict.test == rows["all_test"].sum()
     assert evaluation.strict.matched == evaluation.all.matched
@@ -126,3 +130,15 @@ def test_sums_are_the_sums_of_the_rows(pairs):
     by_length = evaluation.by_length()
     assert sum(score.matched for score in by_length) == evaluation.all.matched
     assert sum(score.sentences for score in by_length) == len(pairs)
+
+
+def test_sentences_that_are_complete_and_that_cross():
+    right = ["(S (A a) (B b))", "(S (A a) (X (A a) (X (A a) (A a))))", "(S (A a) (X (A a) (X (A a) (X (A a) (A a)))))"]
+    left = ["(S (A a) (B b))", "(S (X (X (A a) (A a)) (A a)) (A a))", "(S (X (X (X (A a) (A a)) (A a)) (A a)) (A a))"]
+    evaluation = evaluate(right, left)
+    assert evaluation.sentences["crossing"].tolist() == [0, 2, 3]
+    assert (evaluation.all.no_crossing, evaluation.all.two_or_less_crossing) == (1, 2)
+    # One bracket too few, one too many: neither is complete.
+    for pair in (("(S (X (A a) (B b)))", "(S (A a) (B b))"), ("(S (A a) (B b))", "(S (X (A a) (B b)))")):
+        evaluation = evaluate(*([tree, right[0]] for tree in pair))
+        assert evaluation.all.complete == evaluation.strict.complete == 1

@@ -806,10 +806,10 @@ def test_calls_that_do_not_fit_are_refused(setting):
     assert sampler.parameters().tolist() == good.tolist()
     n_labels = setting.trees.n_labels
     assert good[:, : 2 * n_labels].tolist() == setting.parameters[:, : 2 * n_labels].tolist()
-    for row, value in ((0, 1.0), (0, -0.1), (1, 0.0), (1, float("inf")), (0, float("nan"))):
+    for row, value in ((0, 1.0), (0, -0.1), (1, 0.0), (1, 1e-320), (1, float("inf")), (0, float("nan"))):
         wrong = good.copy()
         wrong[row, 1] = value
-        with pytest.raises(ValueError, match="discount"):
+        with pytest.raises(ValueError, match="strength" if row else "discount"):
             sampler.set_parameters(wrong)
     with pytest.raises(ValueError, match="every restaurant"):
         sampler.set_parameters(good[:, 1:])

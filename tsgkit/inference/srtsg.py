@@ -26,7 +26,7 @@ from tsgkit.models.srtsg import (
 from tsgkit.models.srtsg_insertion import InsertionGrammar, refined_corpus, refined_trees
 from tsgkit.models.srtsg_sites import SiteGrammar, SiteMeans, make_site_sampler
 from tsgkit.models.subcategories import INSERTION_PREFIX, SYMBOLS_WITH_INSERTION, read_splits, symbol_names
-from tsgkit.models.tables import require_amounts, require_parameters
+from tsgkit.models.tables import require_amounts
 from tsgkit.treebank import FlatCorpus
 from tsgkit.treebank.prepare import preparation_of
 
@@ -449,7 +449,6 @@ class SrTraining:
         if (groups >= len(self.splits[-1].n_options)).any() or (bits > 1).any():
             raise ValueError("a node's subcategory is not there")
         sampler = self.new_site_sampler()
-        require_parameters(*state["parameters"])
         sampler.set_parameters(state["parameters"])
         sampler.set_stops(state["stops"])
         sampler.restore(number[2 * groups + bits], state["sites"], parts_of(state, "seating_"))
@@ -474,7 +473,6 @@ class SrTraining:
             require_amounts(state["bits"], "uint8", (self.corpus.n_nodes,))
             self.groups = state["groups"]
             self.sampler = self.new_sampler()
-            require_parameters(*state["parameters"])
             self.sampler.set_parameters(state["parameters"])
             self.sampler.restore(state["bits"], {kind: state[f"seating_{kind}"] for kind in KINDS})
             self.means = RuleMeans.restored(parts_of(state, "mean_"), self.sampler, self.words)

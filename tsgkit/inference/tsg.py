@@ -12,7 +12,6 @@ from tsgkit.inference.loop import Record
 from tsgkit.models.cfg import train_cfg
 from tsgkit.models.model import Level, Model
 from tsgkit.models.rules import TreeArrays, number_rules
-from tsgkit.models.tables import require_parameters
 from tsgkit.models.tsg import TsgAverage, TsgSample, coarser_symbols
 from tsgkit.treebank import FlatCorpus
 from tsgkit.treebank.prepare import preparation_of
@@ -251,7 +250,6 @@ class TsgTraining:
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Go back to a state."""
         try:
-            require_parameters(state["parameters"][0::3], state["parameters"][1::3])
             self.sampler.set_parameters(*state["parameters"])
             self.sampler.restore(state["states"], state["fragments"], state["sizes"], state["dishes"])
             self.average = self.new_average()

@@ -64,15 +64,21 @@ def require_amounts(values: np.ndarray, dtype: str, shape: tuple[int, ...]) -> N
         raise ValueError("a number is larger than anything that was counted")
 
 
-def require_parameters(discount: np.ndarray, strength: np.ndarray) -> None:
-    """Refuse discounts and strengths that no sampler has.
+def require_discounts(values: np.ndarray) -> None:
+    """Refuse discounts that no restaurant has."""
+    if not ((values >= 0) & (values < 1)).all():
+        raise ValueError("a discount is not in [0, 1)")
+
+
+def require_strengths(values: np.ndarray) -> None:
+    """Refuse strengths that no sampler draws.
 
     Examples
     --------
-    >>> require_parameters(np.array([0.5]), np.array([1e-320]))
+    >>> require_strengths(np.array([1e-320]))
     Traceback (most recent call last):
         ...
-    ValueError: a discount or a strength is out of range
+    ValueError: a strength is not between 1e-09 and 1e+12
     """
-    if not ((discount >= 0) & (discount < 1) & (strength >= SMALLEST_STRENGTH) & (strength <= LARGEST_STRENGTH)).all():
-        raise ValueError("a discount or a strength is out of range")
+    if not ((values >= SMALLEST_STRENGTH) & (values <= LARGEST_STRENGTH)).all():
+        raise ValueError(f"a strength is not between {SMALLEST_STRENGTH:g} and {LARGEST_STRENGTH:g}")
