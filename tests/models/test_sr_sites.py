@@ -442,9 +442,9 @@ def test_calls_that_do_not_fit_are_refused():
             sampler.set_stops(value)
     pairs = sampler.parameters()
     for broken in (pairs[:, 1:], pairs + np.array([[1], [0]]), pairs * [[1], [0]], pairs * float("nan")):
-        with pytest.raises(ValueError, match="discount|strength"):
+        with pytest.raises(ValueError, match=r"discount|strength"):
             sampler.set_parameters(broken)
-    with pytest.raises(ValueError, match="discount|strength"):
+    with pytest.raises(ValueError, match="discount"):
         sampler.take_parameters(pairs)
     sampler.start(symbols)
     with pytest.raises(ValueError, match="seated already"):
