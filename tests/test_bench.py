@@ -205,7 +205,7 @@ def test_stream_sees_what_is_wrong(tmp_path):
 def test_soak(job, capfd):
     """A short one: the curve is there, and samplers can be emptied and go on."""
     main = importlib.import_module("tsgkit.tools.bench.soak").main
-    assert main(["--parses=60", "--iterations=40", "--tolerance=100", job]) == 0
+    assert main(["--parses=60", "--iterations=40", "--tolerance=100", "--treebank=sampler:dev", job]) == 0
     lines = capfd.readouterr().out.splitlines()
     assert lines[0] == f"{job}:"
     assert len(lines) == 22

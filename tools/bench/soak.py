@@ -12,7 +12,7 @@ and seated again.
 Options:
   --parses=N        sentences to parse [default: 100000]
   --iterations=N    of every sampler [default: 1000]
-  --treebank=NAME   to train on [default: sampler:dev]
+  --treebank=NAME   to train on [default: sampler:train]
   --tolerance=MB    growth over the second half that is still none [default: 2]
   -h, --help        this text
   --version         the version
@@ -60,15 +60,18 @@ def corpus_of(job: str, treebank: str) -> FlatCorpus:
 
 
 def training_of(job: str, corpus: FlatCorpus, iterations: int) -> TsgTraining | SrTraining:
-    """The sampler of a job with nobody seated."""
+    """The sampler of a job with nobody seated.
+
+    The model is its last sample alone: the mean of several grows with every one of them, as it should.
+    """
     if job in ("srtsg", "sites"):
         # Two splits; then, of sites, a phase of its own and one together with subcategories.
         split = max(1, iterations // (20 if job == "sites" else 2))
         rest = max(0, iterations - 2 * split) // 2 if job == "sites" else 0
-        own = SrSettings(splits=2, split_iterations=split, site_iterations=rest, joint_iterations=rest)
+        own = SrSettings(splits=2, split_iterations=split, site_iterations=rest, joint_iterations=rest, average=1)
         return SrTraining(corpus, own, seed=1)
     sampler = "local" if job == "local" else "blocked"
-    settings = TsgSettings(sampler=sampler, insertion=job == "insertion", type_moves=50, average=20, average_every=10)
+    settings = TsgSettings(sampler=sampler, insertion=job == "insertion", type_moves=50, average=1)
     return TsgTraining(corpus, settings, iterations=iterations, seed=1)
 
 
