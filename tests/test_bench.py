@@ -221,9 +221,11 @@ def test_growth_of_memory_is_noticed():
 def test_load(bench):
     pytest.importorskip("flask", reason="flask is not installed")
     pytest.importorskip("waitress", reason="waitress is not installed")
-    text = bench("load", "--seconds=0.3", "--askers=6")
+    text = bench("load", "--seconds=0.3", "--queue=2", "--askers=12")
     head, *rows = text.splitlines()
     assert head.split()[-3:] == ["answered", "busy", "failed"]
-    assert [row.split()[-1] for row in rows[:5]] == ["0"] * 5
-    assert all(int(row.split()[-3]) > 0 for row in rows[:5])
-    assert rows[5].startswith("bodies of 2000000 bytes: ")
+    counts = [[int(number) for number in row.split()[-3:]] for row in rows[:6]]
+    # All are answered up to two workers and two that wait; of many more some are refused.
+    assert all(answered and not failed for answered, _, failed in counts)
+    assert [busy > 0 for _, busy, _ in counts] == [False, False, False, True, False, False]
+    assert rows[6].startswith("bodies of 2000000 bytes: ")

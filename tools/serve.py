@@ -18,6 +18,8 @@ Options:
   --max-memory=MB      of the chart of a sentence, for every thread [default: 512]
   --timeout=SECONDS    until an answer; a sentence that takes longer is answered with 503 [default: 20]
   --threads=N          sentences at a time [default: 4]
+  --queue=N            requests that may wait for a free thread; what comes while so many do is answered with 503 at
+                       once [default: 32]
   -q, --quiet          do not say where the page is
   -h, --help           this text
   --version            the version
@@ -32,6 +34,10 @@ from tsgkit.cli import command, integer, number, parse_arguments
 from tsgkit.errors import UsageError
 from tsgkit.models.model import Model
 from tsgkit.report.service import Limits, ParseService
+
+# Threads of the server beyond those of requests that are at work or wait: they refuse what is too much, and send files.
+SPARE_THREADS = 4
+MAX_CONNECTIONS = 1000
 
 
 def is_loopback(host: str) -> bool:
@@ -64,6 +70,7 @@ def main(argv: list[str]) -> int:
         max_body=integer(arguments, "--max-body", 1),
         timeout=number(arguments, "--timeout", 0),
         threads=integer(arguments, "--threads", 1),
+        queue=integer(arguments, "--queue", 0),
     )
     try:
         from waitress import create_server  # noqa: PLC0415 - an optional extra
@@ -82,7 +89,8 @@ def main(argv: list[str]) -> int:
         server = create_server(
             app,
             sockets=[place],
-            threads=2 * limits.threads,
+            threads=limits.threads + limits.queue + SPARE_THREADS,
+            connection_limit=MAX_CONNECTIONS,
             max_request_body_size=limits.max_body + (1 << 20),
             ident=None,
         )

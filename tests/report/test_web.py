@@ -245,6 +245,25 @@ def test_what_takes_too_long_is_given_up_and_what_follows_is_answered(models):
         pytest.fail("the workers did not come back")
 
 
+def test_what_is_too_much_is_refused_at_once(models):
+    service = ParseService([models["cfg"]], ["cfg"], Limits(timeout=30.0, threads=1, queue=1))
+    service.parser = slow = SlowParser(models["cfg"])
+    client = create_app(service).test_client()
+    with ThreadPoolExecutor(2) as pool:
+        jobs = [pool.submit(service.answer, {"words": ["slow"]}) for _ in range(2)]  # one at work, one waits
+        while service.free_places.acquire(blocking=False):
+            service.free_places.release()
+            time.sleep(0.01)
+        started = time.monotonic()
+        response = client.post("/api/parse", json={"words": ["the", "man"]})
+        assert (response.status_code, response.get_json()["error"]["code"]) == (503, "busy")
+        assert response.headers["Retry-After"] == "1"
+        assert time.monotonic() - started < 10
+        slow.go.set()
+        assert all(job.result()["trees"] for job in jobs)
+    assert client.post("/api/parse", json={"words": ["the", "man"]}).status_code == 200
+
+
 def test_requests_at_the_same_time_are_answered_as_one_after_the_other(services):
     requests = [{"words": WORDS[:length], "k": k} for length in (1, 3, 5, 7, 9) for k in (1, 3)] * 2
     service = services["product"]
@@ -260,7 +279,7 @@ def test_requests_at_the_same_time_are_answered_as_one_after_the_other(services)
 
 
 def test_limits_are_checked():
-    for values in ({"max_length": 0}, {"threads": 0}, {"timeout": 0.0}, {"timeout": float("nan")}):
+    for values in ({"max_length": 0}, {"threads": 0}, {"queue": -1}, {"timeout": 0.0}, {"timeout": float("nan")}):
         with pytest.raises(UsageError):
             Limits(**values)
 

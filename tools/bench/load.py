@@ -5,14 +5,16 @@ Usage:
   tsgkit.tools.bench.load -h | --help | --version
 
 Run it as ``python -m tsgkit.tools.bench.load``. Starts `tsgkit serve` on this machine, with a PCFG of the bundled
-treebank unless a MODEL is given, and asks it as fast as it answers: one asker, as many as it has workers, many more.
+treebank unless a MODEL is given, and asks it as fast as it answers: one asker, as many as it has workers, as many as it
+lets wait, and many more.
 Then the same while slow clients hold connections open, and while others send too much. Ends with 1 if a request got
 anything but an answer or, above the limit, a 503.
 
 Options:
   --seconds=N     of every measurement [default: 5]
   --threads=N     workers of the server [default: 2]
-  --askers=N      at a time, at most [default: 32]
+  --queue=N       requests that may wait for one [default: 32]
+  --askers=N      more than both together, at last [default: 100]
   --timeout=S     of the server [default: 5]
   -h --help       this text
   --version       the version
@@ -55,13 +57,14 @@ class Tally:
     """What the askers of one measurement got."""
 
     statuses: Counter[int | str] = field(default_factory=Counter)
-    seconds: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)  # until an answer; refusals do not count
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, status: int | str, seconds: float) -> None:
         with self.lock:
             self.statuses[status] += 1
-            self.seconds.append(seconds)
+            if status == ANSWERED:
+                self.seconds.append(seconds)
 
     @property
     def n_failed(self) -> int:
@@ -78,9 +81,9 @@ class Tally:
 
 
 @contextlib.contextmanager
-def server(model: str, threads: int, timeout: float) -> Iterator[int]:
+def server(model: str, threads: int, queue: int, timeout: float) -> Iterator[int]:
     """A server in a process of its own; gives its port."""
-    options = ["--port=0", f"--threads={threads}", f"--timeout={timeout:g}"]
+    options = ["--port=0", f"--threads={threads}", f"--queue={queue}", f"--timeout={timeout:g}"]
     worker = [sys.executable, "-m", "tsgkit", "serve", *options, model]
     process = subprocess.Popen(worker, stderr=subprocess.PIPE, text=True)
     try:
@@ -171,23 +174,27 @@ def send_too_much(port: int, refused: Counter[int | str], stop: threading.Event)
         refused[ask(port, "x" * LARGE_BODY)] += 1
 
 
-def run(port: int, threads: int, askers: int, seconds: float) -> int:
+def run(port: int, threads: int, queue: int, askers: int, seconds: float) -> int:
     """All measurements; returns how many requests failed."""
     print(f"{'':<18}{'askers':>7}{'answers/s':>11}{'p50 ms':>9}{'p99 ms':>9}{'answered':>10}{'busy':>7}{'failed':>8}")
+    limit, refused = threads + queue, Counter[int | str]()
+    alone = ("alone", contextlib.nullcontext())
+    slow = (f"{N_SLOW} slow clients", meanwhile(N_SLOW, partial(trickle, port)))
+    large = (f"{N_LARGE} large bodies", meanwhile(N_LARGE, partial(send_too_much, port, refused)))
     n_failed = 0
-    for n_askers in sorted({1, threads, askers}):
-        tally = measure(port, n_askers, seconds)
-        n_failed += tally.n_failed
-        print(tally.line("alone", n_askers, seconds), flush=True)
-    with meanwhile(N_SLOW, partial(trickle, port)):
-        tally = measure(port, threads, seconds)
-    n_failed += tally.n_failed
-    print(tally.line(f"{N_SLOW} slow clients", threads, seconds), flush=True)
-    refused: Counter[int | str] = Counter()
-    with meanwhile(N_LARGE, partial(send_too_much, port, refused)):
-        tally = measure(port, threads, seconds)
-    n_failed += tally.n_failed
-    print(tally.line(f"{N_LARGE} large bodies", threads, seconds), flush=True)
+    for n_askers, (name, others) in (
+        (1, alone),
+        (threads, alone),
+        (limit, alone),
+        (limit + askers, alone),
+        (threads, slow),
+        (threads, large),
+    ):
+        with others:
+            tally = measure(port, n_askers, seconds)
+        print(tally.line(name, n_askers, seconds), flush=True)
+        # Up to the limit, a refusal is a failure too.
+        n_failed += tally.n_failed + (tally.statuses[BUSY] if n_askers <= limit else 0)
     unclean = sum(count for status, count in refused.items() if status not in (TOO_LARGE, *RESET))
     counts = ", ".join(f"{count} x {status}" for status, count in sorted(refused.items(), key=str))
     print(f"bodies of {LARGE_BODY} bytes: {counts}")
@@ -197,15 +204,16 @@ def run(port: int, threads: int, askers: int, seconds: float) -> int:
 @command
 def main(argv: list[str]) -> int:
     arguments = parse_arguments(__doc__, argv)
-    threads, askers = integer(arguments, "--threads", 1), integer(arguments, "--askers", 1)
+    threads, queue = integer(arguments, "--threads", 1), integer(arguments, "--queue", 0)
+    askers = integer(arguments, "--askers", 1)
     seconds, timeout = number(arguments, "--seconds", 0), number(arguments, "--timeout", 0)
     with tempfile.TemporaryDirectory() as folder:
         path = arguments["MODEL"] or str(Path(folder, "cfg.model"))
         if arguments["MODEL"] is None:
             trees = load("sampler", "train")
             cfg_model(prepare(trees, binarization=Binarization("right", 1), unknown=UnknownWords())).save(path)
-        with server(path, threads, timeout) as port:
-            n_failed = run(port, threads, askers, seconds)
+        with server(path, threads, queue, timeout) as port:
+            n_failed = run(port, threads, queue, askers, seconds)
     return EXIT_FAILED if n_failed else 0
 
 

@@ -62,12 +62,15 @@ class Limits:
         Seconds until an answer.
     threads : int
         Sentences at a time.
+    queue : int
+        Requests that may wait for a free thread; what comes while so many do is refused at once.
     """
 
     max_length: int = 100
     max_body: int = 64 * 1024
     timeout: float = 20.0
     threads: int = 4
+    queue: int = 32
 
     def __post_init__(self) -> None:
         for name in ("max_length", "max_body", "threads"):
@@ -75,6 +78,8 @@ class Limits:
                 raise UsageError(f"{name} {getattr(self, name)}: must be at least 1")
         if not self.timeout > 0:
             raise UsageError(f"timeout {self.timeout}: must be more than 0")
+        if self.queue < 0:
+            raise UsageError(f"queue {self.queue}: must not be negative")
 
 
 @dataclass(frozen=True)
@@ -111,6 +116,7 @@ class ParseService:
         self.tokenizer = TreebankWordTokenizer()
         self.pool = ThreadPoolExecutor(limits.threads, thread_name_prefix="parse")
         self.free_workers = threading.BoundedSemaphore(limits.threads)
+        self.free_places = threading.BoundedSemaphore(limits.threads + limits.queue)
 
     def about(self) -> dict[str, Any]:
         """What can be asked of this service."""
@@ -128,10 +134,17 @@ class ParseService:
         RequestError
         """
         request = self.checked(value)
+        if not self.free_places.acquire(blocking=False):
+            raise RequestError(503, "busy", "too many are waiting already; try again in a moment")
+        try:
+            return self.answer_in_time(request)
+        finally:
+            self.free_places.release()
+
+    def answer_in_time(self, request: Request) -> dict[str, Any]:
         deadline = time.monotonic() + self.limits.timeout
-        busy = RequestError(503, "busy", "all workers are busy; try again in a moment")
         if not self.free_workers.acquire(timeout=self.limits.timeout):
-            raise busy
+            raise RequestError(503, "busy", "all workers are busy; try again in a moment")
         # A worker is free again when its sentence is done, not when its asker has given up.
         job = self.pool.submit(self.work, request, deadline)
         try:
