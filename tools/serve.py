@@ -26,6 +26,7 @@ Options:
 """
 
 import ipaddress
+import logging
 import os
 import socket
 import sys
@@ -98,6 +99,8 @@ def main(argv: list[str]) -> int:
             shown = f"[{host}]" if ":" in host else host
             address = f"http://{shown}:{place.getsockname()[1]}/"
             print(f"tsgkit: {address} (Ctrl-C to end)", file=sys.stderr, flush=True)
+        # It would note every request that waits; how many may, and what happens to others, is up to us.
+        logging.getLogger("waitress.queue").setLevel(logging.ERROR)
         try:
             server.run()
         finally:

@@ -85,19 +85,18 @@ def server(model: str, threads: int, queue: int, timeout: float) -> Iterator[int
     """A server in a process of its own; gives its port."""
     options = ["--port=0", f"--threads={threads}", f"--queue={queue}", f"--timeout={timeout:g}"]
     worker = [sys.executable, "-m", "tsgkit", "serve", *options, model]
-    process = subprocess.Popen(worker, stderr=subprocess.PIPE, text=True)
-    try:
-        assert process.stderr is not None
-        first = process.stderr.readline()
-        port = re.search(r"http://[^/]*:(\d+)/", first)
-        if port is None:
-            raise JobError(f"the server did not start: {first}{process.stderr.read()}")
-        yield int(port[1])
-    finally:
-        process.terminate()
-        process.wait()
-        if process.stderr is not None:
-            process.stderr.close()
+    # Its log goes to a file: a pipe that nobody empties would hold it up.
+    with tempfile.NamedTemporaryFile("r") as log, open(log.name, "w") as target:
+        process = subprocess.Popen(worker, stderr=target)
+        try:
+            while (port := re.search(r"http://[^/]*:(\d+)/", Path(log.name).read_text())) is None:
+                if process.poll() is not None:
+                    raise JobError(f"the server did not start: {Path(log.name).read_text()}")
+                time.sleep(0.05)
+            yield int(port[1])
+        finally:
+            process.terminate()
+            process.wait()
 
 
 def ask(port: int, text: str) -> int | str:
