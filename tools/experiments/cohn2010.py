@@ -140,7 +140,10 @@ def write_page(lab: Lab, results: dict[tuple[str, str, str], list[Figures]], ite
     head = ("sampler", "start", "process", "log joint", "accepted", "fragments", "rules each", "CPU s")
     page.table(head, [course_row(line, own) for line, own in results.items()], 3)
     if lab.scale != "smoke":
-        page.text(f"The log joint at the end and F1 (``mer``) have a correlation of {correlation(results):.2f}.")
+        page.text(
+            f"The log joint at the end and F1 (``mer``) have a correlation of {correlation(results):.2f}; why a higher"
+            " log joint need not be a better sample, :ref:`log-joint-and-f1` says."
+        )
     curves = {line[:2]: own[0]["history"]["log_joint"] for line, own in results.items() if line[2] == "dp"}
     marked = [number for number in MARKED if number <= iterations]
     page.text("Log joint by iteration, seed 1, Dirichlet process:")
