@@ -25,6 +25,7 @@ TOKEN = re.compile(
 )
 TAGGED_WORD, OPEN, CLOSE, WORD = 2, 3, 4, 5
 
+OWN_BRACKET = "every word needs a bracket of its own: (TAG word)"
 ESCAPES = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 UNESCAPE = re.compile("|".join([*map(re.escape, ESCAPES), r"\\(?=[/*])"]))
 
@@ -107,7 +108,7 @@ class BracketReader:
         # An empty `parent` takes any node; the first child shows whether it can take another.
         if parent and (parent[-1].__class__ is str or not parent.label()):
             if parent.label():
-                raise self.error(f"stray token: {parent[0]!r} stands beside a bracket", token)
+                raise self.error(f"stray token: {parent[0]!r} stands beside a bracket; {OWN_BRACKET}", token)
             raise self.error("two roots: the outer bracket holds more than one tree", token)
         parent.append(node)
 
@@ -127,7 +128,7 @@ class BracketReader:
             raise self.error(f"stray token: {word!r} stands outside of any bracket", token)
         parent = self.open_nodes[-1]
         if parent or not parent.label():
-            raise self.error(f"stray token: {word!r} is not alone under {parent.label()!r}", token)
+            raise self.error(f"stray token: {word!r} is not alone under {parent.label()!r}; {OWN_BRACKET}", token)
         parent.append(unescape_word(word) if self.unescape else word)
 
     def error(self, problem: str, token: re.Match[str]) -> TreebankError:

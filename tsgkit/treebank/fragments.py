@@ -47,10 +47,10 @@ def read_fragment(text: str, name: str = "") -> Tree:
     --------
     >>> read_fragment("(NP (DT the) (NN ))")
     Tree('NP', [Tree('DT', ['the']), Tree('NN', [])])
-    >>> read_fragment("(NP (DT the) NN)")
+    >>> read_fragment("(NP (DT the) (NN )")
     Traceback (most recent call last):
         ...
-    tsgkit.errors.TreebankError: 1:14: stray token: 'NN' is not alone under 'NP'
+    tsgkit.errors.TreebankError: 1:1: unbalanced brackets: the tree that begins here lacks 1 closing bracket
     """
     reader = FragmentReader(name)
     fragments = [fragment for line in text.split("\n") for fragment in reader.feed(line)]
