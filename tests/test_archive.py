@@ -9,7 +9,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from tsgkit.archive import TRAILER_LENGTH, ArchiveError, read_archive, sealed, write_archive
+from tsgkit.archive import TRAILER_LENGTH, ArchiveError, plain, read_archive, sealed, write_archive
 
 
 def zipped(members, compression=zipfile.ZIP_DEFLATED):
@@ -175,6 +175,19 @@ def test_shapes_come_back(tmp_path):
         assert np.array_equal(back[name], array)
     with np.load(tmp_path / "a.npz") as anybody:  # needs nothing of ours
         assert anybody["columns"].tolist() == arrays["columns"].tolist()
+
+
+@pytest.mark.parametrize("kind", ["i4", "i8", "f8"])
+def test_the_order_of_bytes_of_the_machine_does_not_matter(tmp_path, kind):
+    values = np.array([[1, 2, 300], [-4, 5, 60000]])
+    machines = [values.astype(f"{order}{kind}") for order in "<>"]
+    # What is written, and what digests are made of, is the same on both.
+    assert plain(machines[0]).tobytes() == plain(machines[1]).tobytes()
+    # What another machine wrote in its own order is read as what it means.
+    (tmp_path / "a.npz").write_bytes(zipped([HEADER, ("x.npy", npy(machines[0])), ("y.npy", npy(machines[1]))]))
+    back = read_archive(tmp_path / "a.npz", "corpus", 1)[1]
+    assert back["x"].dtype == back["y"].dtype == np.dtype(kind)
+    assert back["x"].tolist() == back["y"].tolist() == values.tolist()
 
 
 def test_arrays_of_objects_are_never_written(tmp_path):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tsgkit.archive import read_archive, require, write_archive
+from tsgkit.archive import plain, read_archive, require, write_archive
 from tsgkit.errors import UsageError
 from tsgkit.treebank import FlatCorpus
 
@@ -119,6 +119,6 @@ def corpus_digest(corpus: FlatCorpus) -> str:
         corpus.child,
         corpus.tree_start,
     ):
-        digest.update(np.ascontiguousarray(array).tobytes())
+        digest.update(plain(array).tobytes())
     digest.update(json.dumps([corpus.labels, corpus.words, corpus.forms, corpus.settings]).encode())
     return digest.hexdigest()
