@@ -21,6 +21,9 @@ from tsgkit.tools import parse as parse_command
 from tsgkit.tools import train as train_command
 from tsgkit.treebank import load
 
+# One cluster for all of them.
+pytestmark = pytest.mark.xdist_group("cluster")
+
 SENTENCES = [f"{' '.join(tree.leaves())}\n" for tree in load("sampler", "dev")]
 N_LINES = 300
 SECONDS = 600  # only a job that hangs takes so long
@@ -145,6 +148,7 @@ class Cluster:
     def __init__(self, folder):
         self.folder, self.file = folder, folder / "scheduler.json"
         self.processes = {}
+        self.n_started = 0
         self.start("scheduler", "scheduler", "--host=127.0.0.1", "--port=0")
         wait_until(self.file.exists)
 
@@ -153,8 +157,24 @@ class Cluster:
         with open(self.folder / f"{name}.log", "w") as log:
             self.processes[name] = subprocess.Popen(command, cwd=self.folder, stdout=log, stderr=log)
 
-    def start_worker(self, name):
+    def start_worker(self):
+        """Start another one; returns its name."""
+        self.n_started += 1
+        name = f"worker{self.n_started}"
         self.start(name, "worker", "--nthreads=1", "--no-nanny", f"--name={name}", "--host=127.0.0.1")
+        return name
+
+    def workers(self, number):
+        """The names of all workers, after some were started or killed to have so many, whatever other tests left."""
+        names = [name for name in self.processes if name != "scheduler"]
+        for name in names[number:]:
+            self.kill(name)
+        names = names[:number] + [self.start_worker() for _ in range(number - len(names))]
+        wait_until(lambda: all(self.has_begun(name) for name in names))
+        return names
+
+    def has_begun(self, name):
+        return "Registered to" in (self.folder / f"{name}.log").read_text()
 
     def kill(self, name):
         process = self.processes.pop(name)
@@ -166,8 +186,6 @@ class Cluster:
 def cluster(tmp_path_factory):
     pytest.importorskip("distributed", reason="dask and distributed are not installed")
     made = Cluster(tmp_path_factory.mktemp("cluster"))
-    made.start_worker("first")
-    made.start_worker("second")
     yield made
     for name in list(made.processes):
         made.kill(name)
@@ -177,34 +195,32 @@ def on(cluster):
     return ["--backend=dask", f"--scheduler={cluster.file}"]
 
 
-def has_begun(cluster, name):
-    return "Registered to" in (cluster.folder / f"{name}.log").read_text()
-
-
 def test_a_killed_worker_loses_no_sentence(cluster, folder, tmp_path):
-    wait_until(lambda: has_begun(cluster, "first") and has_begun(cluster, "second"))
+    stays, goes = cluster.workers(2)
     process = start_parsing(folder, tmp_path / "output", *on(cluster))
     wait_until(lambda: written(tmp_path / "output"), process)
-    cluster.kill("second")
+    cluster.kill(goes)
     talk = finished(process)
     assert (tmp_path / "output").read_bytes() == (folder / "expected").read_bytes()
     by_worker = dict(re.findall(r"tsgkit: (\d+) by worker (\w+)", talk))
     assert sum(map(int, by_worker)) == N_LINES
-    assert "first" in by_worker.values()
+    assert stays in by_worker.values()
 
 
 def test_all_workers_are_killed_and_another_comes(cluster, folder, tmp_path):
     """The models that were sent are lost with the last worker, and sent again."""
+    (only,) = cluster.workers(1)
     process = start_parsing(folder, tmp_path / "output", *on(cluster), "--jobs=3")
     wait_until(lambda: written(tmp_path / "output"), process)
-    cluster.kill("first")
-    cluster.start_worker("third")
+    cluster.kill(only)
+    another = cluster.start_worker()
     talk = finished(process)
     assert (tmp_path / "output").read_bytes() == (folder / "expected").read_bytes()
-    assert re.search(r"tsgkit: \d+ by worker third", talk)
+    assert re.search(rf"tsgkit: \d+ by worker {another}", talk)
 
 
 def test_interrupted_on_a_cluster_and_resumed_here(cluster, folder, tmp_path):
+    cluster.workers(1)
     process = start_parsing(folder, tmp_path / "output", *on(cluster))
     wait_until(lambda: written(tmp_path / "output"), process)
     process.send_signal(signal.SIGINT)
@@ -219,6 +235,7 @@ def test_interrupted_on_a_cluster_and_resumed_here(cluster, folder, tmp_path):
 
 
 def test_a_chain_goes_on_when_its_worker_is_killed(cluster, tmp_path):
+    (only,) = cluster.workers(1)
     common = ["--model=tsg", "--iterations=150", "--checkpoint-every=10", "sampler:dev"]
     process = subprocess.Popen(
         [sys.executable, "-m", "tsgkit", "train", *common, "--chains=2", *on(cluster), "--output=m"],
@@ -228,8 +245,8 @@ def test_a_chain_goes_on_when_its_worker_is_killed(cluster, tmp_path):
         text=True,
     )
     wait_until(lambda: list(tmp_path.glob("m.checkpoint.chain*")), process)
-    cluster.kill("third")
-    cluster.start_worker("fourth")
+    cluster.kill(only)
+    cluster.start_worker()
     table, talk = process.communicate(timeout=SECONDS)
     assert process.returncode == 0, talk
     assert "has the highest log joint" in table
@@ -239,6 +256,7 @@ def test_a_chain_goes_on_when_its_worker_is_killed(cluster, tmp_path):
 
 
 def test_ctrl_c_stops_chains_on_a_cluster(cluster, tmp_path):
+    cluster.workers(1)
     process = subprocess.Popen(
         [
             *(sys.executable, "-m", "tsgkit", "train", "--model=tsg", "--iterations=1000000", "--chains=2"),
@@ -266,8 +284,7 @@ def test_no_scheduler_and_no_worker(cluster, monkeypatch, tmp_path):
         make_backend("dask", scheduler="tcp://127.0.0.1:9")
     with pytest.raises(UsageError, match="no Dask scheduler answers there"):
         make_backend("dask", scheduler=str(tmp_path / "missing.json"))
-    for name in set(cluster.processes) - {"scheduler"}:
-        cluster.kill(name)
+    cluster.workers(0)
     with pytest.raises(UsageError, match="it has no workers"):
         make_backend("dask", scheduler=str(cluster.file))
 
