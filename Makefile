@@ -9,7 +9,7 @@ JOBS ?= 2
 # Which tests to run; all unless given.
 TESTS ?=
 
-.PHONY: help build test test-checked lint docs screenshots pictures pages sdist-check demo clean bench-eval bench-parse \
+.PHONY: help build test test-checked test-diagnostics lint docs screenshots pictures pages sdist-check demo clean bench-eval bench-parse \
 	bench-train bench-scaling bench-stream exp-pcfg \
 	exp-cohn2010 exp-shindo2011 exp-shindo2012 test-asan test-valgrind test-pythons fuzz mutation soak \
 	bench-load
@@ -43,6 +43,12 @@ test: build  ## all tests, or TESTS=...
 test-checked: $(VENV)/base  ## all tests on a build with bounds checks (and back to the fast build)
 	TSGKIT_CHECKED=1 $(RUN) setup.py --quiet build_ext --inplace
 	$(BIN)/pytest --numprocesses=$(JOBS) --dist=loadgroup $(TESTS); status=$$?; $(MAKE) --no-print-directory build && exit $$status
+
+# In a folder of its own: with ArviZ comes SciPy, which NLTK imports where it can, and every command would start later.
+test-diagnostics: build  ## our convergence diagnostics against ArviZ's
+	@$(RUN) -c '$(REQUIREMENTS)' diagnostics >build/diagnostics.txt
+	$(BIN)/pip install --quiet --upgrade --target build/diagnostics --requirement build/diagnostics.txt
+	PYTHONPATH=build/diagnostics $(BIN)/pytest tests/inference/test_convergence.py
 
 # The sanitizers' libraries must come first in a Python that was built without them; Python itself never frees all.
 SANITIZED = LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
