@@ -50,15 +50,14 @@ test-diagnostics: build  ## our convergence diagnostics against ArviZ's
 	$(BIN)/pip install --quiet --upgrade --target build/diagnostics --requirement build/diagnostics.txt
 	PYTHONPATH=build/diagnostics $(BIN)/pytest tests/inference/test_convergence.py
 
-# The sanitizers' libraries must come first in a Python that was built without them; Python itself never frees all.
+# The sanitizers' libraries must come first in a Python that was built without them; Python itself never frees all; no
+# command of ours ends with 99.
 SANITIZED = LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
-	ASAN_OPTIONS=detect_leaks=0:halt_on_error=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
-# Tests where compiled code is at work.
-KERNEL_TESTS ?= tests/evaluation tests/grammar tests/models tests/parsing tests/inference
+	ASAN_OPTIONS=detect_leaks=0:halt_on_error=1:exitcode=99 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:exitcode=99
 
-test-asan: $(VENV)/base  ## tests of compiled code under the address and undefined behaviour sanitizers
+test-asan: $(VENV)/base  ## all tests under the address and undefined behaviour sanitizers (and back to the fast build)
 	TSGKIT_SANITIZE=1 $(RUN) setup.py --quiet build_ext --inplace
-	$(SANITIZED) $(BIN)/pytest --numprocesses=$(JOBS) $(or $(TESTS),$(KERNEL_TESTS)); \
+	$(SANITIZED) $(BIN)/pytest --numprocesses=$(JOBS) --dist=loadgroup $(TESTS); \
 		status=$$?; $(MAKE) --no-print-directory build && exit $$status
 
 # Short, because valgrind makes everything some thirty times slower.

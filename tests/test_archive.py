@@ -1,13 +1,13 @@
 """Archives from strangers: damage, bombs and strange members are refused before anything is built of them."""
 
 import io
-import resource
 import subprocess
 import sys
 import zipfile
 
 import numpy as np
 import pytest
+from processes import memory_limit
 
 from tsgkit.archive import TRAILER_LENGTH, ArchiveError, plain, read_archive, sealed, write_archive
 
@@ -67,7 +67,6 @@ def test_a_member_that_declares_too_little_takes_no_more(tmp_path):
     """However much is packed: with little memory, in a process of its own."""
     path = tmp_path / "bomb.npz"
     path.write_bytes(declared(zipped([("header.npy", b"\0" * 900_000_000)]), 100))
-    limit = 600 << 20
     done = subprocess.run(
         [
             sys.executable,
@@ -78,7 +77,7 @@ def test_a_member_that_declares_too_little_takes_no_more(tmp_path):
         capture_output=True,
         text=True,
         check=False,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+        **memory_limit(600 << 20),
     )
     assert "ArchiveError" in done.stderr
     assert "MemoryError" not in done.stderr

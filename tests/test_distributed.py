@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from processes import unsanitized
 
 from tsgkit import distributed
 from tsgkit.distributed import WINDOW, HubLink, make_backend, outcome_of, require_same_version
@@ -77,12 +78,13 @@ def written(output):
 def descendants(pid, word):
     """The processes below one whose command line has a word in it."""
     found, parents = [], {pid}
-    rows = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
+    command = ["ps", "-eo", "pid,ppid,args"]
+    rows = subprocess.run(command, capture_output=True, text=True, check=True, env=unsanitized()).stdout
     for row in sorted(rows.splitlines()[1:], key=lambda row: int(row.split()[0])):
-        own, parent, command = row.split(maxsplit=2)
+        own, parent, arguments = row.split(maxsplit=2)
         if int(parent) in parents:
             parents.add(int(own))
-            if word in command:
+            if word in arguments:
                 found.append(int(own))
     return found
 

@@ -17,7 +17,6 @@ Options:
 import importlib.util
 import mmap
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -30,7 +29,9 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from docopt import docopt
+from processes import memory_limit
 
+TESTS = str(Path(__file__).parents[1])
 MEMORY = 2 << 30
 SECONDS_PER_INPUT = 10.0  # of CPU time
 LAST_INPUT = 1 << 20
@@ -46,7 +47,7 @@ def stop(number: int, frame: FrameType | None) -> NoReturn:
 
 def read_one(target: Any, data: bytes, folder: Path) -> str:
     """What is wrong with how a target takes an input; ``''`` if nothing is."""
-    from tsgkit.errors import TsgkitError  # noqa: PLC0415 - not before the limits are set
+    from tsgkit.errors import TsgkitError  # noqa: PLC0415 - not before atheris is ready
 
     signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS_PER_INPUT)
     try:
@@ -66,10 +67,9 @@ def read_one(target: Any, data: bytes, folder: Path) -> str:
 
 def work(name: str, n_inputs: int, seconds: float, seed: int, last_input: Path) -> int:
     """In a process of its own: read inputs until the first fault; prints how many there were."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     signal.signal(signal.SIGVTALRM, stop)
     warnings.simplefilter("error")
-    from fuzz.targets import target_of  # noqa: PLC0415 - after the limits
+    from fuzz.targets import target_of  # noqa: PLC0415 - with warnings as errors
 
     with tempfile.TemporaryDirectory() as scratch, open(last_input, "r+b") as file:
         folder = Path(scratch)
@@ -99,7 +99,7 @@ def run_target(name: str, n_inputs: int, seconds: float, seed: int, faults: Path
             capture_output=True,
             text=True,
             check=False,
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1]), "PYTHONMALLOC": "malloc"},
+            **memory_limit(MEMORY, {**os.environ, "PYTHONPATH": TESTS, "PYTHONMALLOC": "malloc"}),
         )
         if done.returncode == 0:
             return int(done.stdout.split()[-1]), ""
@@ -129,7 +129,7 @@ def run_guided(name: str, seconds: int, faults: Path) -> str:
         check=False,
         env={
             **os.environ,
-            "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]),
+            "PYTHONPATH": os.pathsep.join([TESTS, os.environ.get("PYTHONPATH", "")]),
         },
     )
     print(f"{name}: {(done.stderr.strip().splitlines() or ['nothing'])[-1]}")

@@ -1,11 +1,14 @@
 """Readers take damaged input of any kind: a fixed number of inputs here, more by ``make fuzz``."""
 
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from fuzz.run import read_one, run_target, stop
 from fuzz.targets import TARGET_NAMES, target_of, weight_of
+from processes import memory_limit
 
 CASES = Path(__file__).parent / "cases"
 N_INPUTS = 100_000
@@ -42,6 +45,16 @@ def test_what_was_found_before(path, tmp_path):
         assert read_one(target, path.read_bytes(), tmp_path) == ""
     finally:
         signal.signal(signal.SIGVTALRM, before)
+
+
+def test_memory_is_limited():
+    """The harness itself: a child that takes too much does not come to its end."""
+    code = "import time; taken = b'x' * (900 << 20); time.sleep(10); print('came to its end')"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, **memory_limit(600 << 20)
+    )
+    assert done.returncode != 0
+    assert "came to its end" not in done.stdout
 
 
 def test_faults_are_noticed(tmp_path):

@@ -11,7 +11,6 @@ Options:
 """
 
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -21,6 +20,7 @@ from pathlib import Path
 
 from docopt import docopt
 from mutation.faults import FAULTS, Fault
+from processes import memory_limit
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("setup.py", "pyproject.toml", "ext", "tsgkit", "tools", "tests", "README.md", "LICENSE")
@@ -46,12 +46,11 @@ def run(command: list[str], folder: Path, **variables: str) -> subprocess.Comple
     return subprocess.run(
         command,
         cwd=folder,
-        env=environment,
         capture_output=True,
         text=True,
         check=False,
         timeout=LONGEST_TEST,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY)),
+        **memory_limit(MEMORY, environment),
     )
 
 

@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from processes import unsanitized
 
 ROOT = Path(__file__).parents[2]
 FLAGS = (
@@ -35,7 +36,7 @@ class Browser:
         for flag in (*FLAGS, f"--user-data-dir={profile}"):
             options.add_argument(flag)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-        service = webdriver.ChromeService(executable_path=chromedriver)
+        service = webdriver.ChromeService(executable_path=chromedriver, env=unsanitized())
         self.driver = webdriver.Chrome(options=options, service=service)
         self.driver.set_page_load_timeout(60)
         self.driver.set_script_timeout(60)
