@@ -27,20 +27,28 @@ def test_options_are_those_of_docopt(name):
     assert {(option.long, int(bool(option.value))) for option in command_text(name).options} == wanted
 
 
+def choices_in(path, module):
+    """Every ``choice(arguments, "--option", choices)`` of a module: the option, and what it may be."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "choice":
+            _, option, choices = node.args
+            yield option.value, set(eval(ast.unparse(choices), vars(importlib.import_module(module))))
+
+
 def checked_choices():
-    """Every ``choice(arguments, "--option", choices)`` of a command or of the options that commands share."""
-    for path in [*sorted((ROOT / "tools").glob("*.py")), ROOT / "tsgkit" / "options.py"]:
-        module = "tsgkit.options" if path.stem == "options" else f"tsgkit.tools.{path.stem}"
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "choice":
-                _, option, choices = node.args
-                values = eval(ast.unparse(choices), vars(importlib.import_module(module)))
-                commands = [name for name in command_names() if (name, option.value) in OPTIONS]
-                for name in commands if path.stem == "options" else [path.stem]:
-                    yield name, option.value, set(values)
+    """Those of all commands, their own before those that commands share."""
+    found = {}
+    for path in sorted((ROOT / "tools").glob("*.py")):
+        for option, values in choices_in(path, f"tsgkit.tools.{path.stem}"):
+            found[path.stem, option] = values
+    for option, values in choices_in(ROOT / "tsgkit" / "options.py", "tsgkit.options"):
+        for name in command_names():
+            if (name, option) in OPTIONS:
+                found.setdefault((name, option), values)
+    return [(*key, values) for key, values in found.items()]
 
 
-@pytest.mark.parametrize(("name", "option", "values"), list(checked_choices()))
+@pytest.mark.parametrize(("name", "option", "values"), checked_choices())
 def test_choices_are_those_that_are_checked(name, option, values):
     offered = set(OPTIONS[name, option].choices)
     assert offered <= values

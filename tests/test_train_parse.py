@@ -117,6 +117,23 @@ def test_wrong_options_of_train(run, tmp_path, arguments, message):
     assert not list(tmp_path.iterdir())
 
 
+def test_development_trees_are_read_as_the_others_and_before_training(run, tmp_path):
+    export = "#BOS 1\ndä\tD\t--\t--\t500\nhat\tV\t--\t--\t0\nes\tV\t--\t--\t500\n#500\tP\t--\t--\t0\n#EOS 1\n"
+    (tmp_path / "bank").write_text(export, encoding="latin-1")
+    options = ("-q", "-o", tmp_path / "m", f"--dev={tmp_path / 'bank'}", tmp_path / "bank")
+    code, out, error = run(train_command.main, "--encoding=latin-1", "--continuous", *options)
+    assert (code, error) == (0, "tsgkit: made 2 trees continuous\n")
+    assert "F1" in out
+    (tmp_path / "m").unlink()
+    (tmp_path / "none").write_text("")
+    for dev, problem in (("none", "there is no tree in it"), ("missing", "missing")):
+        options = ("--model=tsg", "-q", "-o", tmp_path / "m", f"--dev={tmp_path / dev}", "sampler:dev")
+        code, out, error = run(train_command.main, *options)
+        assert (code, out) == (2, "")
+        assert problem in error
+        assert not (tmp_path / "m").exists()
+
+
 def test_bad_trees(run, tmp_path):
     (tmp_path / "bank").write_text("(S (A a) (B b))\n(S (A a)\n(S (A a) (B c))\n")
     code, _, error = run(train_command.main, "-o", tmp_path / "m", tmp_path / "bank")

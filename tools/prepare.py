@@ -15,6 +15,7 @@ Options:
   --encoding=NAME          of the input [default: utf-8]
   --nfc                    bring text to Unicode's normal form C
   --unescape               turn words like -LRB- into the brackets they stand for
+  --continuous             make discontinuous trees (of export files) continuous, instead of stopping
   --skip-bad               leave out what is not a tree, and list it, instead of stopping
 
 Cleaning (all on unless said otherwise):
@@ -57,12 +58,12 @@ from typing import Any
 from nltk.tree import Tree
 
 from tsgkit.cli import choice, command, integer, parse_arguments
-from tsgkit.errors import TreebankError, UsageError
-from tsgkit.options import binarization_of, cleaning_of, unknown_of
+from tsgkit.errors import UsageError
+from tsgkit.options import binarization_of, cleaning_of, reading_of, unknown_of
 from tsgkit.progress import progress
-from tsgkit.treebank import Binarization, Cleaning, Lexicon, UnknownWords, prepare, read_trees, write_trees
+from tsgkit.treebank import Binarization, Cleaning, Lexicon, UnknownWords, prepare, write_trees
 from tsgkit.treebank.prepare import preparation_of, split_trees, statistics
-from tsgkit.treebank.sources import READ_FORMATS, WRITE_FORMATS, report_skipped
+from tsgkit.treebank.sources import WRITE_FORMATS
 
 PARTS = {2: ("train", "test"), 3: ("train", "dev", "test")}
 
@@ -152,15 +153,8 @@ def write_split(job: Job, trees: Iterator[Tree], shares: Sequence[float], seed: 
 def main(argv: list[str]) -> int:
     arguments = parse_arguments(__doc__, argv)
     job = job_of(arguments)
-    skipped: list[TreebankError] | None = [] if arguments["--skip-bad"] else None
-    trees = read_trees(
-        arguments["TREEBANK"],
-        format=choice(arguments, "--format", READ_FORMATS),
-        skipped=skipped,
-        unescape=arguments["--unescape"],
-        nfc=arguments["--nfc"],
-        encoding=arguments["--encoding"],
-    )
+    reading = reading_of(arguments)
+    trees = reading.trees(arguments["TREEBANK"])
     if arguments["--split"]:
         seed = None if arguments["--shuffle"] is None else integer(arguments, "--shuffle", 0)
         write_split(job, trees, shares_of(arguments["--split"]), seed)
@@ -173,7 +167,7 @@ def main(argv: list[str]) -> int:
             print(f"{name:<18}{value:>12}")
     else:
         job.write(trees, job.output)
-    report_skipped(skipped)
+    reading.report()
     return 0
 
 

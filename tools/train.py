@@ -16,6 +16,7 @@ Options:
   --format=FORMAT          of the input: auto, brackets or export [default: auto]
   --encoding=NAME          of the input [default: utf-8]
   --nfc                    bring text to Unicode's normal form C
+  --continuous             make discontinuous trees (of export files) continuous, instead of stopping
   --skip-bad               leave out what is not a tree, and list it, instead of stopping
 
 Cleaning:
@@ -113,7 +114,7 @@ from nltk.tree import Tree
 from tsgkit import __version__
 from tsgkit.cli import EXIT_FAILED, choice, command, integer, number, parse_arguments
 from tsgkit.distributed import Backend
-from tsgkit.errors import TreebankError, UsageError
+from tsgkit.errors import UsageError
 from tsgkit.evaluation.report import columns
 from tsgkit.inference.chains import Chain, Chains, Plan
 from tsgkit.inference.convergence import Diagnosis
@@ -121,12 +122,20 @@ from tsgkit.inference.srtsg import SrSettings
 from tsgkit.inference.tsg import TsgSettings
 from tsgkit.models.cfg import cfg_model
 from tsgkit.models.model import Model
-from tsgkit.options import backend_of, binarization_of, cleaning_of, optional_number, seed_of, unknown_of
+from tsgkit.options import (
+    Reading,
+    backend_of,
+    binarization_of,
+    cleaning_of,
+    optional_number,
+    reading_of,
+    seed_of,
+    unknown_of,
+)
 from tsgkit.parsing.held_out import held_out_score, score_model
 from tsgkit.progress import progress
-from tsgkit.treebank import Binarization, FlatCorpus, Lexicon, UnknownWords, prepare, read_trees
+from tsgkit.treebank import Binarization, FlatCorpus, Lexicon, UnknownWords, prepare
 from tsgkit.treebank.prepare import preparation_of
-from tsgkit.treebank.sources import READ_FORMATS, report_skipped
 
 # What options are unless given.
 USUAL = {
@@ -146,7 +155,7 @@ USUAL_ELSE = {
 }
 
 
-def corpus_of(arguments: dict[str, Any]) -> FlatCorpus:
+def corpus_of(arguments: dict[str, Any], reading: Reading) -> FlatCorpus:
     """The prepared corpus of the command line's treebanks."""
     sources = arguments["TREEBANK"]
     if any(source.endswith(".npz") for source in sources):
@@ -157,18 +166,8 @@ def corpus_of(arguments: dict[str, Any]) -> FlatCorpus:
         return corpus
     binarization, unknown = binarization_of(arguments), unknown_of(arguments)
     require_both(binarization, unknown)
-    skipped: list[TreebankError] | None = [] if arguments["--skip-bad"] else None
-    trees = read_trees(
-        sources,
-        format=choice(arguments, "--format", READ_FORMATS),
-        skipped=skipped,
-        nfc=arguments["--nfc"],
-        encoding=arguments["--encoding"],
-    )
-    counted = progress(trees, "reading", "trees", quiet=arguments["--quiet"])
-    corpus = prepare(counted, cleaning_of(arguments), binarization, unknown)
-    report_skipped(skipped)
-    return corpus
+    trees = progress(reading.trees(sources), "reading", "trees", quiet=arguments["--quiet"])
+    return prepare(trees, cleaning_of(arguments), binarization, unknown)
 
 
 def require_both(binarization: Binarization | None, unknown: UnknownWords | Lexicon | None) -> None:
@@ -228,19 +227,11 @@ def plan_of(arguments: dict[str, Any], kind: str) -> Plan:
     return Plan(settings, iterations, integer(arguments, "--checkpoint-every", 1), integer(arguments, "--threads", 1))
 
 
-def report_dev(model: Model, source: str, threads: int, quiet: bool) -> None:
-    """Parse a treebank and print how well that went."""
-    score = held_out_score(model, list(read_trees(source)), threads=threads, quiet=quiet)
-    print(f"{source}: F1 {score.f1:.2f}, strict {score.strict.f1:.2f}")
-
-
 # ---- chains --------------------------------------------------------------------------------------------------
 
 
-def train_chains(arguments: dict[str, Any], chains: Chains) -> int:
+def train_chains(arguments: dict[str, Any], dev: list[Tree], chains: Chains) -> int:
     """Run all chains, make the best one the output, and say how they went."""
-    # Before hours of training, not after them: what is wrong with these trees is found now.
-    dev = list(read_trees(arguments["--dev"])) if arguments["--dev"] is not None else []
     backend = backend_of(arguments)
     try:
         for chain in chains.run(backend):
@@ -346,7 +337,13 @@ def main(argv: list[str]) -> int:
     started = time.perf_counter()
     n_chains = integer(arguments, "--chains", 1)
     require_chains(arguments, kind, n_chains)
-    corpus = corpus_of(arguments)
+    reading = reading_of(arguments)
+    corpus = corpus_of(arguments, reading)
+    # Before hours of training, not after them: what is wrong with these trees is found now.
+    dev = [] if arguments["--dev"] is None else list(reading.trees(arguments["--dev"]))
+    reading.report()
+    if arguments["--dev"] is not None and not dev:
+        raise UsageError(f"--dev={arguments['--dev']}: there is no tree in it")
     interrupted = False
     if kind == "cfg":
         model = cfg_model(corpus)
@@ -356,7 +353,7 @@ def main(argv: list[str]) -> int:
         plan, output, seed = plan_of(arguments, kind), Path(arguments["--output"]), seed_of(arguments)
         again = {"resume": arguments["--resume"], "quiet": arguments["--quiet"]}
         if n_chains > 1:
-            return train_chains(arguments, Chains(plan, corpus, output, seed, n_chains, **again))
+            return train_chains(arguments, dev, Chains(plan, corpus, output, seed, n_chains, **again))
         run = plan.run(corpus, seed, output, **again)
         model, interrupted = run.run(), run.interrupted
     if not arguments["--quiet"]:
@@ -371,8 +368,9 @@ def main(argv: list[str]) -> int:
         done = model.info["iterations"]
         print(f"tsgkit: interrupted after {done} iterations; --resume goes on from there", file=sys.stderr)
         return EXIT_FAILED
-    if arguments["--dev"] is not None:
-        report_dev(model, arguments["--dev"], integer(arguments, "--threads", 1), arguments["--quiet"])
+    if dev:
+        score = held_out_score(model, dev, threads=integer(arguments, "--threads", 1), quiet=arguments["--quiet"])
+        print(f"{arguments['--dev']}: F1 {score.f1:.2f}, strict {score.strict.f1:.2f}")
     return 0
 
 

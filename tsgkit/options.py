@@ -1,13 +1,61 @@
 """Options that several commands share: from the words of the command line to checked settings."""
 
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
+
+from nltk.tree import Tree
 
 from tsgkit.cli import choice, integer, number
 from tsgkit.distributed import BACKENDS, Backend, make_backend
-from tsgkit.errors import UsageError
-from tsgkit.treebank import Binarization, Cleaning, UnknownWords
+from tsgkit.errors import TreebankError, UsageError
+from tsgkit.treebank import Binarization, Cleaning, UnknownWords, read_trees
 from tsgkit.treebank.binarize import METHODS
+from tsgkit.treebank.sources import READ_FORMATS
 from tsgkit.treebank.unknown import MODELS
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How treebanks are read, and what was left out or changed in doing so.
+
+    Attributes
+    ----------
+    options : dict
+        Of `read_trees`.
+    skipped, reattached : list, optional
+        As of `read_trees`.
+    """
+
+    options: dict[str, Any]
+    skipped: list[TreebankError] | None
+    reattached: list[str] | None
+
+    def trees(self, sources: str | Iterable[str]) -> Iterator[Tree]:
+        return read_trees(sources, **self.options, skipped=self.skipped, reattached=self.reattached)
+
+    def report(self) -> None:
+        """Tell the user on stderr what was left out or changed, where that was asked for."""
+        if self.reattached is not None:
+            n_trees = len(self.reattached)
+            print(f"tsgkit: made {n_trees} tree{'s'[: n_trees != 1]} continuous", file=sys.stderr)
+        if self.skipped is not None:
+            for error in self.skipped:
+                print(f"skipped: {error}", file=sys.stderr)
+            n_trees = len(self.skipped)
+            print(f"tsgkit: skipped {n_trees} bad tree{'s'[: n_trees != 1]}", file=sys.stderr)
+
+
+def reading_of(arguments: dict[str, Any]) -> Reading:
+    """How the options ask to read treebanks."""
+    options = {
+        "format": choice(arguments, "--format", READ_FORMATS),
+        "unescape": arguments.get("--unescape", False),
+        "nfc": arguments["--nfc"],
+        "encoding": arguments["--encoding"],
+    }
+    return Reading(options, [] if arguments["--skip-bad"] else None, [] if arguments["--continuous"] else None)
 
 
 def cleaning_of(arguments: dict[str, Any]) -> Cleaning:

@@ -115,6 +115,15 @@ def export(data: bytes, folder: Path) -> None:
         assert words(next(back)) == words(tree)
 
 
+def discontinuous(data: bytes, folder: Path) -> None:
+    lines = lines_of(data)
+    found = list(read_export(lines, "fuzz", skipped=[], reattached=[]))
+    assert len(found) >= len(list(read_export(lines, "fuzz", skipped=[])))
+    for tree in read_export(lines, "fuzz", reattached=[]):
+        back = read_export(format_export(tree, 1).split("\n"))
+        assert words(next(back)) == words(tree)
+
+
 def fragment(data: bytes, folder: Path) -> None:
     found = read_fragment(data.decode("utf-8", errors="replace"), "fuzz")
     written = format_fragment(found)
@@ -360,6 +369,10 @@ def text_targets() -> list[Target]:
     exported = b"#FORMAT 3\n" + b"".join(
         format_export(tree, number).encode() + b"\n" for number, tree in enumerate(read_brackets(TREES), 1)
     )
+    moved = (
+        b"#BOS 1\ndas PDS -- OA 500\n, $, -- -- 0\nhat VAFIN -- HD 501\ner PPER -- SB 501\ngesagt VVPP -- HD 500\n"
+        b". $. -- -- 0\n#500 VP -- OC 501\n#501 S -- -- 0\n#EOS 1\n"
+    )
     keys = [b"DELETE_LABEL X\n", b"EQ_LABEL A B\n", b"CUTOFF_LEN 40\n", b"LABELED 0\n", b"MAX_ERROR 10\n", b"DEBUG 1\n"]
     keys += [b"EQ_WORD a b\n", b"QUOTE_LABEL X\n", b"DELETE_LABEL_FOR_LENGTH Y\n"]
     rules = b"1 S NP VP\n2.5e-1 S VP\n+1 VP VP#1\n0.5 VP#1 VP\n"
@@ -385,6 +398,7 @@ def text_targets() -> list[Target]:
     return [
         Target("brackets", brackets, [trees, *(tree.encode() for tree in TREES)], marks, 20),
         Target("export", export, [exported], rows, 15),
+        Target("discontinuous export", discontinuous, [moved, exported + moved], rows, 10),
         Target("fragment", fragment, [b"(S (NP ) (VP (VBD said) (SBAR )))", b"(NP (DT the) (NN ))"], marks, 20),
         Target("parameters", parameters, [b"".join(keys), gzip.compress(b"".join(keys), mtime=0)], keys, 14),
         Target(

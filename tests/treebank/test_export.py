@@ -62,12 +62,18 @@ def test_discontinuous_trees_are_named():
     assert [error.line for error in skipped] == [2]
 
 
+def test_a_number_that_is_too_long_is_a_word():
+    (tree,) = read(f"#BOS 1\n#{'9' * 5000}\tN\t--\t--\t0\n#EOS 1")
+    assert len(tree.leaves()) == 1
+
+
 @pytest.mark.parametrize(
     ("rows", "problem"),
     [
         (["a\tN\t--\t--\t0"], "stands outside of #BOS"),
         (["#BOS 1", "a\tN\t--"], "at least 5 columns"),
         (["#BOS 1", "a\tN\t--\t--\tx"], "must be a number"),
+        (["#BOS 1", "a\tN\t--\t--\t" + "9" * 5000], "must be a number"),
         (["#BOS 1", "a\tN\t--\t--\t500", "#EOS 1"], "names a parent that is not there: 500"),
         (
             ["#BOS 1", "a\tN\t--\t--\t500", "#500\tX\t--\t--\t501", "#501\tX\t--\t--\t500", "#EOS 1"],

@@ -184,6 +184,17 @@ def test_skip_bad_lists_what_it_skips(tsgkit):
     assert "skipped 1 bad tree" in result.stderr
 
 
+def test_discontinuous_trees(tsgkit):
+    rows = ["das PDS -- OA 500", "hat VAFIN -- HD 501", "gesagt VVPP -- HD 500", "#500 VP -- OC 501", "#501 S -- -- 0"]
+    text = "\n".join(["#BOS 1", *rows, "#EOS 1"])
+    result = tsgkit("prepare", "--format=export", "-", text=text, code=2)
+    assert "discontinuous tree" in result.stderr
+    assert "--continuous makes it one" in result.stderr
+    result = tsgkit("prepare", "--format=export", "--continuous", "-", text=text)
+    assert result.stdout == "(TOP (S (PDS das) (VAFIN hat) (VP (VVPP gesagt))))\n"
+    assert "made 1 tree continuous" in result.stderr
+
+
 def test_split_and_statistics(tsgkit, tmp_path):
     tsgkit("prepare", "sampler", "--split=80,10,10", "--shuffle=1", "-o", "s.mrg.gz", "--quiet")
     names = [f"s.{part}.mrg.gz" for part in ("train", "dev", "test")]

@@ -1,21 +1,25 @@
 """The Negra export format, versions 3 and 4: one line per word and per phrase, with the parent's number.
 
-Only continuous trees can be read: the models here are context-free. The edge label of a phrase becomes
-its function tag (``NP`` with the edge ``SB`` is ``NP-SB``); edge labels of words, lemmas, morphology and
+The models here are context-free: discontinuous trees are refused, or made continuous. The edge label of a phrase
+becomes its function tag (``NP`` with the edge ``SB`` is ``NP-SB``); edge labels of words, lemmas, morphology and
 secondary edges are not kept.
 """
 
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError
-from tsgkit.treebank.trees import Child, is_preterminal, preorder
+from tsgkit.treebank.continuous import ROOT, Outline, continuous_parents, word_node
+from tsgkit.treebank.trees import is_preterminal, preorder
 
-ROOT_NUMBER = 0
 FIRST_PHRASE = 500
+MOST_DIGITS = 9
+HEAD_EDGE = "HD"
+# Of words and phrases in a tree that is to be made continuous, which takes time in proportion to their square.
+MOST_NODES = 5000
 NO_EDGE = "--"
 VIRTUAL_ROOT = "VROOT"
 
@@ -26,15 +30,17 @@ class Sentence:
 
     number: str
     line_number: int
-    words: list[tuple[str, str, int]] = field(default_factory=list)  # word, tag, parent
-    phrases: dict[int, tuple[str, int]] = field(default_factory=dict)  # label with function, parent
+    words: list[tuple[str, str]] = field(default_factory=list)  # word, tag
+    labels: dict[int, str] = field(default_factory=dict)  # of phrases, with their functions
+    parents: dict[int, int] = field(default_factory=dict)  # words first, see `tsgkit.treebank.continuous`
+    heads: set[int] = field(default_factory=set)
 
 
 class ExportReader:
     """Sentences from lines; see `read_export`."""
 
-    def __init__(self, name: str, nfc: bool) -> None:
-        self.name, self.nfc = name, nfc
+    def __init__(self, name: str, nfc: bool, reattached: list[str] | None) -> None:
+        self.name, self.nfc, self.reattached = name, nfc, reattached
         self.line_number = 0
         self.has_lemmas = False
         self.in_table = False
@@ -96,21 +102,30 @@ class ExportReader:
         if self.has_lemmas:
             del columns[1]
         word, tag, _, edge, parent = columns[:5]
-        if not parent.isdecimal():
+        parent_number, number = number_of(parent), number_of(word[1:])
+        if parent_number is None:
             raise self.error(f"{parent!r}: the parent must be a number")
-        number = word[1:]
-        if word.startswith("#") and number.isdecimal() and int(number) >= FIRST_PHRASE:
-            if int(number) in sentence.phrases:
+        if word.startswith("#") and number is not None and number >= FIRST_PHRASE:
+            node = number
+            if node in sentence.labels:
                 raise self.error(f"phrase {word} stands twice in sentence {sentence.number}")
-            label = tag if edge == NO_EDGE else f"{tag}-{edge}"
-            sentence.phrases[int(number)] = (label, int(parent))
-        elif sentence.phrases:
+            sentence.labels[node] = tag if edge == NO_EDGE else f"{tag}-{edge}"
+        elif sentence.labels:
             raise self.error(f"word {word!r} after the phrases of sentence {sentence.number}")
         else:
-            sentence.words.append((word, tag, int(parent)))
+            node = word_node(len(sentence.words))
+            sentence.words.append((word, tag))
+        sentence.parents[node] = parent_number
+        if edge == HEAD_EDGE:
+            sentence.heads.add(node)
 
     def error(self, problem: str) -> TreebankError:
         return TreebankError(problem, self.name, self.line_number, 1)
+
+
+def number_of(text: str) -> int | None:
+    """A node's number, or None where there is none; longer ones would take Python long to read."""
+    return int(text) if text.isdecimal() and len(text) <= MOST_DIGITS else None
 
 
 def build(sentence: Sentence, reader: ExportReader) -> Tree:
@@ -121,47 +136,57 @@ def build(sentence: Sentence, reader: ExportReader) -> Tree:
 
     if not sentence.words:
         raise wrong("empty: it has no words")
-    nodes = {number: Tree(label, []) for number, (label, _) in sentence.phrases.items()}
-    nodes[ROOT_NUMBER] = Tree(VIRTUAL_ROOT, [])
-    parents = {number: parent for number, (_, parent) in sentence.phrases.items()}
-    last_word: dict[int, int] = {}
-    # Words from left to right: a phrase goes to its parent when its first word is seen, and a phrase
-    # that is entered again after something else stood there is discontinuous.
-    for position, (word, tag, word_parent) in enumerate(sentence.words):
-        child: Child = Tree(tag, [word])
-        number = word_parent
-        visited = set()
-        while True:
-            if number not in nodes:
-                raise wrong(
-                    f"word {position + 1} ({word}) or a phrase above it names a parent that is not there: {number}"
-                )
-            if number in visited:
-                raise wrong(f"phrase #{number} is its own ancestor")
-            visited.add(number)
-            is_new = number not in last_word
-            if not is_new and last_word[number] < position - 1:
-                raise wrong(
-                    f"discontinuous tree: phrase #{number} ({nodes[number].label()}) covers"
-                    f" word {position + 1} ({word}) but not the word before it;"
-                    " only continuous trees can be read"
-                )
-            last_word[number] = position
-            if child is not None:
-                nodes[number].append(child)
-            child = nodes[number] if is_new else None
-            if number == ROOT_NUMBER:
-                break
-            number = parents[number]
-    for number, node in nodes.items():
-        if not node:
-            raise wrong(f"empty node: phrase #{number} ({node.label()}) has no words")
-    root = nodes[ROOT_NUMBER]
+    require_tree(sentence, wrong)
+    outline = Outline.of(sentence.parents)
+    gap = outline.gap()
+    if gap is not None:
+        number, position = gap
+        if reader.reattached is None:
+            raise wrong(
+                f"discontinuous tree: phrase #{number} ({sentence.labels[number]}) covers word {position + 1}"
+                f" ({sentence.words[position][0]}) but not the word before it; only continuous trees can be read:"
+                " --continuous makes it one"
+            )
+        if len(sentence.parents) > MOST_NODES:
+            raise wrong(f"a discontinuous tree with more than {MOST_NODES} words and phrases cannot be made continuous")
+        reader.reattached.append(f"{reader.name}:{sentence.line_number}: sentence {sentence.number}")
+        outline = Outline.of(continuous_parents(sentence.parents, sentence.heads))
+    nodes = {number: Tree(label, []) for number, label in sentence.labels.items()}
+    nodes[ROOT] = Tree(VIRTUAL_ROOT, [])
+    nodes.update({word_node(position): Tree(tag, [word]) for position, (word, tag) in enumerate(sentence.words)})
+    for node in sorted(outline.parents, key=outline.first.__getitem__):
+        nodes[outline.parents[node]].append(nodes[node])
+    root = nodes[ROOT]
     return root[0] if len(root) == 1 and not is_preterminal(root[0]) else root
 
 
+def require_tree(sentence: Sentence, wrong: Callable[[str], TreebankError]) -> None:
+    """Refuse parents that are not there, phrases above themselves, and phrases without words."""
+    reached = {ROOT}
+    for position, (word, _) in enumerate(sentence.words):
+        node, way = word_node(position), set()
+        while node not in reached:
+            if node in way:
+                raise wrong(f"phrase #{node} is its own ancestor")
+            if node not in sentence.parents:
+                raise wrong(
+                    f"word {position + 1} ({word}) or a phrase above it names a parent that is not there: {node}"
+                )
+            way.add(node)
+            node = sentence.parents[node]
+        reached |= way
+    for number, label in sentence.labels.items():
+        if number not in reached:
+            raise wrong(f"empty node: phrase #{number} ({label}) has no words")
+
+
 def read_export(
-    lines: Iterable[str], name: str = "", *, skipped: list[TreebankError] | None = None, nfc: bool = False
+    lines: Iterable[str],
+    name: str = "",
+    *,
+    skipped: list[TreebankError] | None = None,
+    nfc: bool = False,
+    reattached: list[str] | None = None,
 ) -> Iterator[Tree]:
     """Read trees in Negra export format from lines of text.
 
@@ -172,9 +197,11 @@ def read_export(
     name : str
         What errors call the source.
     skipped : list, optional
-        When given, a bad or discontinuous sentence is left out and its error is put here.
+        When given, a bad sentence is left out and its error is put here.
     nfc : bool
         Whether text is brought to Unicode's normal form C.
+    reattached : list, optional
+        When given, discontinuous trees are made continuous, and where they stood is put here; otherwise they are bad.
 
     Yields
     ------
@@ -187,7 +214,7 @@ def read_export(
     >>> print(*read_export(["#BOS 1", *rows, "#EOS 1"]))
     (S (NP-SB (NN Katzen)) (VVFIN schlafen))
     """
-    reader = ExportReader(name, nfc)
+    reader = ExportReader(name, nfc, reattached)
     for line in lines:
         try:
             tree = reader.feed(line)
@@ -218,7 +245,7 @@ def format_export(tree: Tree, number: int) -> str:
     parents = {id(child): numbers[id(node)] for node in phrases for child in node}
     word_rows, phrase_rows = [], []
     for node in preorder(tree):
-        parent = parents.get(id(node), ROOT_NUMBER)
+        parent = parents.get(id(node), ROOT)
         if is_preterminal(node):
             word_rows.append(f"{column(node[0])}\t{column(node.label())}\t{NO_EDGE}\t{NO_EDGE}\t{parent}")
         elif id(node) in numbers:

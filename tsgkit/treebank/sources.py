@@ -7,7 +7,6 @@ import glob
 import itertools
 import os
 import re
-import sys
 from collections.abc import Iterable, Iterator
 from importlib import resources
 from pathlib import Path
@@ -37,6 +36,7 @@ def read_trees(
     unescape: bool = False,
     nfc: bool = False,
     encoding: str = "utf-8",
+    reattached: list[str] | None = None,
 ) -> Iterator[Tree]:
     """Read trees from one or more sources, one after the other.
 
@@ -56,6 +56,9 @@ def read_trees(
         Whether text is brought to Unicode's normal form C.
     encoding : str
         Of the files.
+    reattached : list, optional
+        When given, discontinuous trees (of export files) are made continuous, and where they stood is put here;
+        otherwise they are bad.
 
     Yields
     ------
@@ -83,7 +86,7 @@ def read_trees(
             chosen = format if format != "auto" else guess_format(first)
             lines = itertools.chain(first, lines)
             if chosen == "export":
-                yield from read_export(lines, path, skipped=skipped, nfc=nfc)
+                yield from read_export(lines, path, skipped=skipped, nfc=nfc, reattached=reattached)
             else:
                 yield from read_brackets(lines, path, skipped=skipped, unescape=unescape, nfc=nfc)
 
@@ -237,12 +240,3 @@ def write_trees(trees: Iterable[Tree], path: Source = "-", format: str = "line")
     """
     with open_output(path) as file:
         file.writelines(format_trees(trees, format))
-
-
-def report_skipped(skipped: list[TreebankError] | None) -> None:
-    """Tell the user on stderr what was left out, if leaving out was asked for."""
-    if skipped is None:
-        return
-    for error in skipped:
-        print(f"skipped: {error}", file=sys.stderr)
-    print(f"tsgkit: skipped {len(skipped)} bad tree{'s'[: len(skipped) != 1]}", file=sys.stderr)

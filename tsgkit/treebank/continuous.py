@@ -1,0 +1,159 @@
+"""Discontinuous trees made continuous: every phrase gets words that follow each other, with little else changed.
+
+Nodes have numbers, and a tree is a mapping from every node but the root to its parent. Words are numbered from left to
+right -1, -2, -3, ...; the root is 0; phrases have any other numbers.
+"""
+
+from bisect import bisect
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+ROOT = 0
+
+
+def word_node(position: int) -> int:
+    """The number of the word at a position, counted from 0; and the other way round."""
+    return -1 - position
+
+
+@dataclass(frozen=True)
+class Outline:
+    """Where the nodes of a tree are.
+
+    Attributes
+    ----------
+    parents : mapping
+    depth : dict
+        How far every node is below the root.
+    first, last : dict
+        The positions of a node's first and last words.
+    n_words : dict
+    """
+
+    parents: Mapping[int, int]
+    depth: dict[int, int]
+    first: dict[int, int]
+    last: dict[int, int]
+    n_words: dict[int, int]
+
+    @classmethod
+    def of(cls, parents: Mapping[int, int]) -> "Outline":
+        """The outline of a tree whose phrases all have words."""
+        depth = {ROOT: 0}
+        for start in parents:
+            way, node = [], start
+            while node not in depth:
+                way.append(node)
+                node = parents[node]
+            depth.update(zip(reversed(way), range(depth[node] + 1, depth[node] + len(way) + 1), strict=True))
+        words = [node for node in parents if node < ROOT]
+        first = {node: word_node(node) for node in words}
+        last, n_words = dict(first), dict.fromkeys(words, 1)
+        for node in sorted(parents, key=depth.__getitem__, reverse=True):
+            parent = parents[node]
+            first[parent] = min(first.get(parent, first[node]), first[node])
+            last[parent] = max(last.get(parent, last[node]), last[node])
+            n_words[parent] = n_words.get(parent, 0) + n_words[node]
+        return cls(parents, depth, first, last, n_words)
+
+    def gap(self) -> tuple[int, int] | None:
+        """The deepest discontinuous phrase, and the position of its first word behind a gap; None if there is none."""
+        broken = [node for node, number in self.n_words.items() if self.last[node] - self.first[node] >= number]
+        if not broken:
+            return None
+        phrase = max(broken, key=lambda node: (self.depth[node], -self.first[node]))
+        below = {phrase}
+        for node in sorted(self.parents, key=self.depth.__getitem__):
+            if self.parents[node] in below:
+                below.add(node)
+        return phrase, next(
+            position
+            for position in range(self.first[phrase] + 1, self.last[phrase] + 1)
+            if word_node(position) in below and word_node(position - 1) not in below
+        )
+
+    def top(self, node: int) -> int:
+        """The child of the root at or above a node."""
+        while self.parents[node] != ROOT:
+            node = self.parents[node]
+        return node
+
+    def lowest_above(self, one: int, other: int) -> int:
+        """The lowest node above two words."""
+        while one != other:
+            if self.depth[one] >= self.depth[other]:
+                one = self.parents[one]
+            else:
+                other = self.parents[other]
+        return one
+
+
+def continuous_parents(parents: Mapping[int, int], heads: Collection[int] = ()) -> dict[int, int]:
+    """The parents after which every phrase is continuous; those of a tree that is so already do not change.
+
+    First, what hangs from the root but stands inside a phrase, as punctuation does in Negra and TIGER, goes there: to
+    the lowest node above the words around it. Then every phrase that is still in parts keeps one of them, from the
+    deepest phrase to the highest, and gives the others to its parent. Kept is the part with a head in it; if there is
+    none, the one with the most words that hang from the phrase itself; if that does not decide, the first.
+
+    Parameters
+    ----------
+    parents : mapping
+        Every phrase has words.
+    heads : collection of int
+        Nodes that are the heads of their parents.
+
+    Examples
+    --------
+    >>> # das hat gesagt, where das belongs to the verb phrase
+    >>> continuous_parents({-1: 500, -2: 501, -3: 500, 500: 501, 501: 0}, heads=[-3])
+    {-1: 501, -2: 501, -3: 500, 500: 501, 501: 0}
+    """
+    result = {**parents, **inside_phrases(Outline.of(parents))}
+    outline = Outline.of(result)
+    children = defaultdict(list)
+    for node, parent in result.items():
+        children[parent].append(node)
+
+    def weight(part: list[int]) -> tuple[bool, int]:
+        own = [node for node in part if parents[node] == phrase]
+        return any(node in heads for node in own), sum(node < ROOT for node in own)
+
+    for phrase in sorted((node for node in result if node > ROOT), key=outline.depth.__getitem__, reverse=True):
+        # Deeper phrases came before, so all children are continuous by now.
+        parts = without_gaps(children[phrase], outline)
+        kept = max(parts, key=weight)
+        for part in parts:
+            if part is not kept:
+                children[result[phrase]] += part
+                result.update(dict.fromkeys(part, result[phrase]))
+        outline.first[phrase], outline.last[phrase] = outline.first[kept[0]], outline.last[kept[-1]]
+    return result
+
+
+def inside_phrases(outline: Outline) -> dict[int, int]:
+    """What hangs from the root but stands inside of a phrase, and where it should hang."""
+    words_below = defaultdict(list)
+    for position in range(outline.n_words[ROOT]):
+        words_below[outline.top(word_node(position))].append(position)
+    found = {}
+    for node in words_below:
+        first, last = outline.first[node], outline.last[node]
+        around = [other for other in words_below if outline.first[other] < first and outline.last[other] > last]
+        if around:
+            narrowest = min(around, key=lambda other: (outline.last[other] - outline.first[other], other))
+            words = words_below[narrowest]
+            before, after = words[bisect(words, first) - 1], words[bisect(words, last)]
+            found[node] = outline.lowest_above(word_node(before), word_node(after))
+    return found
+
+
+def without_gaps(nodes: Iterable[int], outline: Outline) -> list[list[int]]:
+    """Nodes from left to right, in groups that follow each other."""
+    groups: list[list[int]] = []
+    for node in sorted(nodes, key=outline.first.__getitem__):
+        if not groups or outline.first[node] > outline.last[groups[-1][-1]] + 1:
+            groups.append([])
+        groups[-1].append(node)
+    return groups
