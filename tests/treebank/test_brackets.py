@@ -9,7 +9,7 @@ from strategies import trees
 from tsgkit.errors import TreebankError
 from tsgkit.treebank.brackets import escape_symbol, format_tree, read_brackets, unescape_word
 from tsgkit.treebank.sources import what_is_wrong
-from tsgkit.treebank.trees import same_tree
+from tsgkit.treebank.trees import same_tree, words
 
 
 def read(text, **options):
@@ -78,6 +78,25 @@ def test_mistakes_have_their_place(text, place, problem):
         read(text)
     assert str(caught.value).startswith(f"t.mrg:{place}: ")
     assert problem in str(caught.value)
+
+
+def test_markup_between_trees_is_passed_over():
+    notice = ["*x*x*x*x*", "*x*   Copyright (C) 1992   *x*", "*x*x*x*x*"]
+    lines = [
+        *notice,
+        "<DOC>",
+        "<DATE> 1994 </DATE>",
+        "<S ID=1>",
+        "( (IP (NP (NR 中国))",
+        "   (VP (VV 发展))))",
+        "</S>\r\n",
+    ]
+    (tree,) = read_brackets(lines, "t")
+    assert words(tree) == ["中国", "发展"]
+    # Not inside of trees, nor with anything else on the line.
+    for bad in (["(S (A a)", "<S>", "(B b))"], ["<S> (S (A a)) </S>"], [" <S>"], ["<S> x"], ["* x"]):
+        with pytest.raises(TreebankError):
+            list(read_brackets(bad, "t"))
 
 
 def test_skipping_loses_only_the_bad_trees():

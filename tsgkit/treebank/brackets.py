@@ -1,8 +1,8 @@
 """Penn brackets: the reader and the writer of ``(S (NP (PRP I)) (VP (VBD ran)))``.
 
 A tree may stand on one line or on many, with or without the empty outer bracket of the Penn Treebank.
-The reader is strict: whatever is not a tree is an error with its place. Only the blanks of ASCII
-separate tokens, so that a word may contain a no-break space.
+The reader is strict: whatever is not a tree is an error with its place, but for lines of markup between trees.
+Only the blanks of ASCII separate tokens, so that a word may contain a no-break space.
 """
 
 import re
@@ -24,6 +24,9 @@ TOKEN = re.compile(
     rf"|({SYMBOL}+)"  # 5: a word on its own
 )
 TAGGED_WORD, OPEN, CLOSE, WORD = 2, 3, 4, 5
+
+# Lines between trees: SGML as in the Chinese Treebank, and the frames around notices in the Penn Treebank.
+MARKUP = re.compile(r"(<[^()]*>|\*x\*.*)\Z", re.DOTALL)
 
 OWN_BRACKET = "every word needs a bracket of its own: (TAG word)"
 ESCAPES = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
@@ -73,6 +76,8 @@ class BracketReader:
             line = unicodedata.normalize("NFC", line)
         finished: list[Tree] = []
         open_nodes = self.open_nodes
+        if not open_nodes and line.startswith(("<", "*")) and MARKUP.match(line.rstrip()):
+            return finished
         intern = self.labels.setdefault
         for token in TOKEN.finditer(line):
             kind = token.lastindex
