@@ -20,6 +20,7 @@ Options:
   --skip-bad               leave out what is not a tree, and list it, instead of stopping
 
 Cleaning:
+  --cut-labels=MARK        cut all labels, those of words too, before this mark, behind which features stand
   --keep-functions         keep function tags and indices (NP-SBJ-1)
   --keep-empty             keep traces and other empty nodes
   --empty-tags=TAGS        tags of empty words, separated by commas [default: -NONE-]

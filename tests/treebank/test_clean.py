@@ -2,6 +2,7 @@
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from nltk.tree import Tree
 from strategies import trees
 
@@ -12,6 +13,7 @@ from tsgkit.treebank.clean import (
     chain_parts,
     collapse_repeats,
     collapse_unaries,
+    cut_labels,
     expand_unaries,
     remove_empty,
     strip_function,
@@ -96,6 +98,29 @@ def test_cleaning_twice_changes_nothing(penn_sample):
     for sample in penn_sample[:500]:
         once = Cleaning().apply(sample)
         assert same_tree(Cleaning().apply(once), once)
+
+
+def test_features_are_cut_from_all_labels():
+    marked = tree("(S##x=1## (NP##g=f##-SBJ (N##g=f|n=s## dog)) (V-NONE-##t## ran) (-NONE-##y## *) (## ##))")
+    assert format_tree(Cleaning(features="##").apply(marked)) == "(TOP (S (NP (N dog)) (V-NONE- ran) (## ##)))"
+
+
+@given(trees, st.sampled_from(["-", ":", "##", "a"]))
+def test_cutting_labels(any_tree, mark):
+    once = cut_labels(any_tree, mark)
+    assert words(once) == words(any_tree)
+    assert same_tree(cut_labels(once, mark), once)
+    for node, before in zip(preorder(once), preorder(any_tree), strict=True):
+        assert before.label().startswith(node.label())
+        assert mark not in node.label()[1:]
+        assert node.label() == before.label() or before.label()[len(node.label()) :].startswith(mark)
+
+
+def test_settings_from_before_features():
+    """They are written only where there are some, so that files stay as they were."""
+    assert "features" not in Cleaning().to_dict()
+    for cleaning in (Cleaning(), Cleaning(features="##")):
+        assert Cleaning.from_dict(cleaning.to_dict()) == cleaning
 
 
 def test_a_very_deep_tree():

@@ -195,6 +195,12 @@ def test_discontinuous_trees(tsgkit):
     assert "made 1 tree continuous" in result.stderr
 
 
+def test_features_of_labels(tsgkit):
+    text = "(S (NP:pl (N:pl:nom cats)) (V sleep) (: :))\n"
+    result = tsgkit("prepare", "--cut-labels=:", "-", text=text)
+    assert result.stdout == "(TOP (S (NP (N cats)) (V sleep) (: :)))\n"
+
+
 def test_split_and_statistics(tsgkit, tmp_path):
     tsgkit("prepare", "sampler", "--split=80,10,10", "--shuffle=1", "-o", "s.mrg.gz", "--quiet")
     names = [f"s.{part}.mrg.gz" for part in ("train", "dev", "test")]

@@ -1,8 +1,8 @@
 """Cleaning: from the trees annotators wrote to those that parsers are trained and scored on.
 
 Each step is a function from a tree to a new tree. `Cleaning` names the steps that are wanted and
-applies them in the order in which they stand here: empty nodes, function tags, repeated labels, root, unary
-chains.
+applies them in the order in which they stand here: features, empty nodes, function tags, repeated labels, root,
+unary chains.
 """
 
 import re
@@ -20,6 +20,23 @@ ROOT_LABELS = frozenset({"", "TOP", "ROOT", "VROOT", "S1"})
 FUNCTION = re.compile(r"(?<=.)[-=].*", re.DOTALL)
 CHAIN = "+"
 ESCAPED_CHAIN_PART = re.compile(r"(?:[^\\+]|\\.)*", re.DOTALL)
+
+
+def cut_labels(tree: Tree, mark: str) -> Tree:
+    """Cut all labels, those of words too, before a mark: what follows are features. A mark in the first place stays.
+
+    Examples
+    --------
+    >>> print(cut_labels(Tree.fromstring("(NP:pl (N:pl:nom cats) (: :))"), ":"))
+    (NP (N cats) (: :))
+    """
+
+    def cut(node: Tree, children: list[Child]) -> Child:
+        label = node.label()
+        at = label.find(mark, 1)
+        return Tree(label if at < 0 else label[:at], children)
+
+    return rebuild(tree, cut)
 
 
 def remove_empty(tree: Tree, empty_tags: Collection[str] = EMPTY_TAGS) -> Tree | None:
@@ -178,6 +195,8 @@ class Cleaning:
         Whether unary chains are collapsed to joined labels.
     root : str
         The label of the root that every tree gets; ``''`` adds none.
+    features : str
+        Labels are cut before this mark; ``''`` cuts none.
 
     Examples
     --------
@@ -191,12 +210,13 @@ class Cleaning:
     repeats: bool = True
     unaries: bool = False
     root: str = "TOP"
+    features: str = ""
 
     def apply(self, tree: Tree) -> Tree | None:
         """The clean tree, or ``None`` when no word is left."""
-        result: Tree | None = tree
+        result: Tree | None = cut_labels(tree, self.features) if self.features else tree
         if self.empty_tags:
-            result = remove_empty(tree, self.empty_tags)
+            result = remove_empty(result, self.empty_tags)
         if result is None:
             return None
         if self.functions:
@@ -213,10 +233,11 @@ class Cleaning:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return asdict(self)
+        return {name: value for name, value in asdict(self).items() if name != "features" or value}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Cleaning":
         """The inverse of `to_dict`; a ValueError if these are not settings."""
         names_of(list(values["empty_tags"]), "empty_tags")
-        return settings_of(cls, {**values, "empty_tags": tuple(values["empty_tags"])})
+        # Files that were written before there was this step do not have it.
+        return settings_of(cls, {"features": "", **values, "empty_tags": tuple(values["empty_tags"])})
