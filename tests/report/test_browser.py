@@ -221,7 +221,7 @@ def test_markup_is_shown_as_text(page):
 def test_by_keyboard_alone(page):
     from selenium.webdriver.common.keys import Keys  # noqa: PLC0415 - optional
 
-    assert page.driver.switch_to.active_element.get_attribute("id") == "sentence"
+    page.wait(lambda: page.driver.switch_to.active_element.get_attribute("id") == "sentence")
     page.press("The old man smiled .", Keys.ENTER)
     page.wait(lambda: page.all("#picture svg"))
     for _ in range(30):
@@ -229,14 +229,14 @@ def test_by_keyboard_alone(page):
         if page.driver.switch_to.active_element.get_attribute("id") == "tab-tree":
             break
     page.press(Keys.ARROW_RIGHT)
-    assert page.all("#picture .halo")
+    page.wait(lambda: page.all("#picture .halo"))
     page.press(Keys.ARROW_LEFT)
     for _ in range(30):
         page.press(Keys.TAB)
         if page.driver.switch_to.active_element.get_attribute("data-node"):
             break
     page.press(Keys.ENTER)
-    assert page.one("#node-title").text.startswith("TOP over")
+    page.wait(lambda: page.one("#node-title").text.startswith("TOP over"))
 
 
 def test_copies(page):
