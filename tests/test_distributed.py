@@ -6,11 +6,10 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
-from processes import unsanitized
+from processes import descendants, needs_proc, wait_until
 
 from tsgkit import distributed
 from tsgkit.distributed import WINDOW, HubLink, make_backend, outcome_of, require_same_version
@@ -62,31 +61,9 @@ def finished(process):
     return talk
 
 
-def wait_until(condition, process=None):
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        assert process is None or process.poll() is None, process.communicate()[1]
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def written(output):
     partial = Path(f"{output}.partial")
     return partial.stat().st_size if partial.exists() else 0
-
-
-def descendants(pid, word):
-    """The processes below one whose command line has a word in it."""
-    found, parents = [], {pid}
-    command = ["ps", "-eo", "pid,ppid,args"]
-    rows = subprocess.run(command, capture_output=True, text=True, check=True, env=unsanitized()).stdout
-    for row in sorted(rows.splitlines()[1:], key=lambda row: int(row.split()[0])):
-        own, parent, arguments = row.split(maxsplit=2)
-        if int(parent) in parents:
-            parents.add(int(own))
-            if word in arguments:
-                found.append(int(own))
-    return found
 
 
 # ---- joblib ----------------------------------------------------------------------------------------------
@@ -97,6 +74,7 @@ def with_joblib():
     pytest.importorskip("joblib", reason="joblib is not installed")
 
 
+@needs_proc
 @pytest.mark.usefixtures("with_joblib")
 def test_joblib_parses_the_same_and_survives_a_killed_process(folder, tmp_path):
     process = start_parsing(folder, tmp_path / "output", "--backend=joblib", "--jobs=2")

@@ -68,7 +68,7 @@ def cleaning_of(arguments: dict[str, Any]) -> Cleaning:
         repeats=not arguments["--keep-repeats"],
         unaries=arguments["--collapse-unaries"],
         root="" if root == "none" else root,
-        features=arguments["--cut-labels"] or "",
+        feature_mark=arguments["--cut-labels"] or "",
     )
 
 

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from processes import descendants, needs_proc, wait_until
 
 from tsgkit.archive import read_archive
 from tsgkit.distributed import Backend, Outcome, outcome_of
@@ -169,28 +170,6 @@ def start(folder, *options):
     )
 
 
-def children(pid):
-    """The processes of chains that a process has started."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-                words = (entry / "cmdline").read_bytes()
-            except (OSError, IndexError):
-                continue
-            if parent == pid and b"spawn_main" in words:
-                found.append(int(entry.name))
-    return found
-
-
-def wait_until(condition, seconds=600):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def checkpoints(folder):
     return [checkpoint_path(chain_path(folder / "m", number)) for number in (1, 2)]
 
@@ -199,16 +178,14 @@ def all_at_work(folder):
     return all(path.exists() for path in checkpoints(folder))
 
 
-needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found through /proc")
-
-
 @needs_proc
 def test_a_killed_chain_leaves_the_others_alone(tmp_path, tsgkit):
     options = ["--iterations=600", "--checkpoint-every=20", "--seed=3"]
     (tmp_path / "dev").write_text("(TOP (S (NP (PRP He)) (VP (VBD ran)) (. .)))\n")
     process = start(tmp_path, *options, "--dev=dev")
     wait_until(lambda: all_at_work(tmp_path))
-    os.kill(max(children(process.pid)), signal.SIGKILL)  # the last one to begin: the other may be done soon
+    # The last one to begin: the other may be done soon.
+    os.kill(descendants(process.pid, "spawn_main")[-1], signal.SIGKILL)
     table, talk = process.communicate(timeout=600)
     assert process.returncode == 1
     dead = re.search(r"chain (\d) died: its process was killed by signal 9", talk)
@@ -250,7 +227,7 @@ def test_ctrl_c_stops_all_with_checkpoints(tmp_path):
 def test_chains_end_when_their_parent_is_killed(tmp_path):
     process = start(tmp_path, "--iterations=1000000")
     wait_until(lambda: all_at_work(tmp_path))
-    own = children(process.pid)
+    own = descendants(process.pid, "spawn_main")
     assert len(own) == 2
     process.kill()
     process.communicate(timeout=600)

@@ -102,7 +102,7 @@ def test_cleaning_twice_changes_nothing(penn_sample):
 
 def test_features_are_cut_from_all_labels():
     marked = tree("(S##x=1## (NP##g=f##-SBJ (N##g=f|n=s## dog)) (V-NONE-##t## ran) (-NONE-##y## *) (## ##))")
-    assert format_tree(Cleaning(features="##").apply(marked)) == "(TOP (S (NP (N dog)) (V-NONE- ran) (## ##)))"
+    assert format_tree(Cleaning(feature_mark="##").apply(marked)) == "(TOP (S (NP (N dog)) (V-NONE- ran) (## ##)))"
 
 
 @given(trees, st.sampled_from(["-", ":", "##", "a"]))
@@ -116,10 +116,10 @@ def test_cutting_labels(any_tree, mark):
         assert node.label() == before.label() or before.label()[len(node.label()) :].startswith(mark)
 
 
-def test_settings_from_before_features():
+def test_settings_from_before_feature_marks():
     """They are written only where there are some, so that files stay as they were."""
-    assert "features" not in Cleaning().to_dict()
-    for cleaning in (Cleaning(), Cleaning(features="##")):
+    assert "feature_mark" not in Cleaning().to_dict()
+    for cleaning in (Cleaning(), Cleaning(feature_mark="##")):
         assert Cleaning.from_dict(cleaning.to_dict()) == cleaning
 
 

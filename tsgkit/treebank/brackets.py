@@ -26,7 +26,7 @@ TOKEN = re.compile(
 TAGGED_WORD, OPEN, CLOSE, WORD = 2, 3, 4, 5
 
 # Lines between trees: SGML as in the Chinese Treebank, and the frames around notices in the Penn Treebank.
-MARKUP = re.compile(r"(<[^()]*>|\*x\*.*)\Z", re.DOTALL)
+MARKUP = re.compile(r"(<[^()]*>|\*x\*.*)\Z")
 
 OWN_BRACKET = "every word needs a bracket of its own: (TAG word)"
 ESCAPES = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}

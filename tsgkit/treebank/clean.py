@@ -195,7 +195,7 @@ class Cleaning:
         Whether unary chains are collapsed to joined labels.
     root : str
         The label of the root that every tree gets; ``''`` adds none.
-    features : str
+    feature_mark : str
         Labels are cut before this mark; ``''`` cuts none.
 
     Examples
@@ -210,11 +210,11 @@ class Cleaning:
     repeats: bool = True
     unaries: bool = False
     root: str = "TOP"
-    features: str = ""
+    feature_mark: str = ""
 
     def apply(self, tree: Tree) -> Tree | None:
         """The clean tree, or ``None`` when no word is left."""
-        result: Tree | None = cut_labels(tree, self.features) if self.features else tree
+        result: Tree | None = cut_labels(tree, self.feature_mark) if self.feature_mark else tree
         if self.empty_tags:
             result = remove_empty(result, self.empty_tags)
         if result is None:
@@ -233,11 +233,11 @@ class Cleaning:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {name: value for name, value in asdict(self).items() if name != "features" or value}
+        return {name: value for name, value in asdict(self).items() if name != "feature_mark" or value}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Cleaning":
         """The inverse of `to_dict`; a ValueError if these are not settings."""
         names_of(list(values["empty_tags"]), "empty_tags")
         # Files that were written before there was this step do not have it.
-        return settings_of(cls, {"features": "", **values, "empty_tags": tuple(values["empty_tags"])})
+        return settings_of(cls, {"feature_mark": "", **values, "empty_tags": tuple(values["empty_tags"])})
