@@ -119,8 +119,8 @@ screenshots: build  ## the pictures of the manual, in docs/_static
 	rm -rf build/manual && TSGKIT_SCREENSHOTS=build/manual $(BIN)/pytest tests/report/test_browser.py
 	$(RUN) -c '$(SHRINK)' $(PICTURES:%=build/manual/%.png)
 	cp $(PICTURES:%=build/manual/%.png) docs/_static/
-	$(BIN)/tsgkit train --quiet --model=tsg --iterations=400 --output=build/manual/tsg.model sampler:train
-	$(BIN)/tsgkit draw --model=build/manual/tsg.model --number=4 --format=svg -o docs/_static/draw-derivation.svg sampler:train
+	$(BIN)/tsgkit train --quiet --model=tsg --iterations=400 --output=build/manual/tsg.model village:train
+	$(BIN)/tsgkit draw --model=build/manual/tsg.model --number=4 --format=svg -o docs/_static/draw-derivation.svg village:train
 
 # Every Python module of the source tree, to see that the package has them all.
 MODULES = $(subst /,.,$(patsubst %.py,%,$(patsubst %/__init__.py,%,$(shell \
@@ -140,9 +140,9 @@ sdist-check: $(VENV)/base  ## source package and wheel build without a warning; 
 	$(PYTHON) -m venv build/sdist-check/venv
 	build/sdist-check/venv/bin/pip install --quiet "$$(echo build/sdist-check/tsgkit-*.whl)[plot,web]"
 	cd build/sdist-check && venv/bin/python -c '$(IMPORT_ALL)' $(MODULES)
-	cd build/sdist-check && venv/bin/tsgkit prepare sampler:dev -o dev.mrg \
+	cd build/sdist-check && venv/bin/tsgkit prepare village:dev -o dev.mrg \
 		&& venv/bin/tsgkit eval dev.mrg dev.mrg --summary >score && grep '^Bracketing FMeasure *= *100.00' score
-	cd build/sdist-check && venv/bin/tsgkit train --quiet --model=tsg --iterations=20 sampler:train -o tsg.model \
+	cd build/sdist-check && venv/bin/tsgkit train --quiet --model=tsg --iterations=20 village:train -o tsg.model \
 		&& echo "the old man smiled ." | venv/bin/tsgkit parse --quiet tsg.model -o tree.mrg \
 		&& venv/bin/tsgkit draw --model=tsg.model --format=svg tree.mrg -o tree.svg && grep -q '</svg>' tree.svg
 
@@ -153,9 +153,9 @@ DRAW = $(BIN)/tsgkit parse --quiet $(DRAWN)/$(1).model | $(BIN)/tsgkit draw --mo
 
 pictures: build  ## the derivations on the pages of the models, in docs/_static
 	mkdir -p $(DRAWN)
-	$(BIN)/tsgkit train --quiet --model=cfg sampler:train -o $(DRAWN)/cfg.model
-	$(BIN)/tsgkit train --quiet --model=tsg --iterations=300 --type-moves=1000 sampler:train -o $(DRAWN)/tsg.model
-	$(BIN)/tsgkit train --quiet --model=srtsg sampler:train -o $(DRAWN)/srtsg.model
+	$(BIN)/tsgkit train --quiet --model=cfg village:train -o $(DRAWN)/cfg.model
+	$(BIN)/tsgkit train --quiet --model=tsg --iterations=300 --type-moves=1000 village:train -o $(DRAWN)/tsg.model
+	$(BIN)/tsgkit train --quiet --model=srtsg village:train -o $(DRAWN)/srtsg.model
 	$(BIN)/tsgkit generate --quiet 500 --seed=1 >$(DRAWN)/trees.mrg
 	$(BIN)/tsgkit train --quiet --model=insertion --threshold=0 --iterations=100 --type-moves=1000 --seed=1 \
 		$(DRAWN)/trees.mrg -o $(DRAWN)/insertion.model
@@ -171,8 +171,8 @@ pages: pictures  ## the outputs of commands on the tutorial's pages, as they are
 # The main job, one command a line; make prints each before it runs it.
 demo: build  ## the main job on the bundled treebank; results in demo/
 	@mkdir -p demo
-	$(BIN)/tsgkit prepare sampler:train --statistics -o demo/train.mrg
-	$(BIN)/tsgkit prepare sampler:dev -o demo/dev.mrg
+	$(BIN)/tsgkit prepare village:train --statistics -o demo/train.mrg
+	$(BIN)/tsgkit prepare village:dev -o demo/dev.mrg
 	$(BIN)/tsgkit train --model=cfg demo/train.mrg -o demo/cfg.model
 	sed -E 's/\([^ ]+ //g; s/\)//g' demo/dev.mrg >demo/dev.txt
 	$(BIN)/tsgkit parse demo/cfg.model -i demo/dev.txt -o demo/dev.parsed.mrg
@@ -203,7 +203,7 @@ bench-scaling: build  ## cost per sweep and sentence at growing sizes, and what 
 exp-pcfg: build  ## F1 of the plain PCFG over its settings
 	$(RUN) -m tsgkit.tools.bench.markovisation
 
-# SCALE=smoke|small|full, TREEBANK=nltk|sampler|FOLDER; PAGE=docs/results puts the page into the manual.
+# SCALE=smoke|small|full, TREEBANK=nltk|village|FOLDER; PAGE=docs/results puts the page into the manual.
 SCALE ?= small
 TREEBANK ?= nltk
 EXPERIMENT = $(RUN) -m tsgkit.tools.experiments.$(@:exp-%=%) --scale=$(SCALE) --treebank=$(TREEBANK) --jobs=$(JOBS) \

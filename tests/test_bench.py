@@ -43,8 +43,8 @@ def table(text, first_cell):
 
 
 def test_parse_on_the_bundled_treebank(bench):
-    text = bench("parse", *TINY, "--treebanks=sampler", "--errors=3", "--nltk=1", "--longest=20")
-    assert text.startswith("=== sampler: trained on 60 trees, 8 sentences of ")
+    text = bench("parse", *TINY, "--treebanks=village", "--errors=3", "--nltk=1", "--longest=20")
+    assert text.startswith("=== village: trained on 60 trees, 8 sentences of ")
     head, *rows = table(text, "grammar and objective")
     assert head[2:] == ["sent/CPU s", "2 threads", "peak MB", "errors", "fallbacks", "F1"]
     assert [row[0] for row in rows] == ["h=0 v=1 mpd", "h=0 v=1 max-rule", "h=1 v=2 mpd", "h=1 v=2 max-rule"]
@@ -77,7 +77,7 @@ def test_parse_beside_the_berkeley_parser(bench, monkeypatch, tmp_path):
     monkeypatch.setenv("BERKELEY_GRAMMAR", str(tmp_path / "grammar"))
     module = importlib.import_module("tsgkit.tools.bench.parse")
     monkeypatch.setattr(module, "SETTINGS", module.SETTINGS[:1])
-    treebank = module.sampler()
+    treebank = module.village()
     treebank.gold = treebank.gold[:8]
     treebank.model(0, 1).save(tmp_path / "own.model")
     models = [str(tmp_path / "own.model")] * 2
@@ -91,12 +91,12 @@ def test_parse_beside_the_berkeley_parser(bench, monkeypatch, tmp_path):
 
 
 def test_parse_knows_its_treebanks(bench):
-    assert "there are sampler, generated" in bench("parse", "--treebanks=wsj-sample", code=2)
+    assert "there are village, generated" in bench("parse", "--treebanks=wsj-sample", code=2)
 
 
 def test_markovisation(bench):
     text = bench("markovisation", "--sentences=5", "--slices=objectives")
-    assert text.startswith("trained on 312 trees (sampler), 5 sentences parsed\n")
+    assert text.startswith("trained on 312 trees (village), 5 sentences parsed\n")
     head, *rows = table(text, "binarised")
     assert head[6:] == ["F1", "strict F1", "tags", "rules", "sent/CPU s", "fallbacks"]
     assert [row[5] for row in rows] == ["mpd", "mpp", "mer", "max-rule"]
@@ -104,7 +104,7 @@ def test_markovisation(bench):
 
 
 def test_markovisation_needs_both_treebanks(bench):
-    assert "--train and --dev go together" in bench("markovisation", "--dev=sampler:dev", code=2)
+    assert "--train and --dev go together" in bench("markovisation", "--dev=village:dev", code=2)
     assert "--slices=all: must be of" in bench("markovisation", "--slices=all", code=2)
 
 
@@ -205,7 +205,7 @@ def test_stream_sees_what_is_wrong(tmp_path):
 def test_soak(job, capfd):
     """A short one: the curve is there, and samplers can be emptied and go on."""
     main = importlib.import_module("tsgkit.tools.bench.soak").main
-    assert main(["--parses=60", "--iterations=40", "--tolerance=100", "--treebank=sampler:dev", job]) == 0
+    assert main(["--parses=60", "--iterations=40", "--tolerance=100", "--treebank=village:dev", job]) == 0
     lines = capfd.readouterr().out.splitlines()
     assert lines[0] == f"{job}:"
     assert len(lines) == 22

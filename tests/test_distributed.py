@@ -24,7 +24,7 @@ from tsgkit.treebank import load
 # One cluster for all of them.
 pytestmark = pytest.mark.xdist_group("cluster")
 
-SENTENCES = [f"{' '.join(tree.leaves())}\n" for tree in load("sampler", "dev")]
+SENTENCES = [f"{' '.join(tree.leaves())}\n" for tree in load("village", "dev")]
 N_LINES = 300
 SECONDS = 600  # only a job that hangs takes so long
 
@@ -33,7 +33,7 @@ SECONDS = 600  # only a job that hangs takes so long
 def folder(tmp_path_factory):
     """A model, an input, and the output that all backends must give for it."""
     made = tmp_path_factory.mktemp("distributed")
-    assert train_command.main(["-q", "--output", str(made / "cfg.model"), "sampler:train"]) == 0
+    assert train_command.main(["-q", "--output", str(made / "cfg.model"), "village:train"]) == 0
     lines = (SENTENCES * (N_LINES // len(SENTENCES) + 1))[:N_LINES]
     (made / "input").write_text("".join(lines), encoding="utf-8")
     arguments = ["-q", "--scores", "-i", made / "input", "-o", made / "expected", made / "cfg.model"]
@@ -90,10 +90,10 @@ def test_joblib_trains_the_same(tmp_path, capsys):
     common = ["--model=tsg", "--iterations=8", "-q"]
     output = tmp_path / "m"
     chains = ["--chains=2", "--jobs=2", "--backend=joblib", f"--output={output}"]
-    assert train_command.main([*common, *chains, "sampler:dev"]) == 0
+    assert train_command.main([*common, *chains, "village:dev"]) == 0
     assert "has the highest log joint" in capsys.readouterr().out
     for number, seed in enumerate(chain_seeds(0, 2), start=1):
-        assert train_command.main([*common, f"--seed={seed}", f"--output={tmp_path / 'a'}", "sampler:dev"]) == 0
+        assert train_command.main([*common, f"--seed={seed}", f"--output={tmp_path / 'a'}", "village:dev"]) == 0
         assert (tmp_path / "a").read_bytes() == chain_path(output, number).read_bytes()
 
 
@@ -216,7 +216,7 @@ def test_interrupted_on_a_cluster_and_resumed_here(cluster, folder, tmp_path):
 
 def test_a_chain_goes_on_when_its_worker_is_killed(cluster, tmp_path):
     (only,) = cluster.workers(1)
-    common = ["--model=tsg", "--iterations=150", "--checkpoint-every=10", "sampler:dev"]
+    common = ["--model=tsg", "--iterations=150", "--checkpoint-every=10", "village:dev"]
     process = subprocess.Popen(
         [sys.executable, "-m", "tsgkit", "train", *common, "--chains=2", *on(cluster), "--output=m"],
         cwd=tmp_path,
@@ -240,7 +240,7 @@ def test_ctrl_c_stops_chains_on_a_cluster(cluster, tmp_path):
     process = subprocess.Popen(
         [
             *(sys.executable, "-m", "tsgkit", "train", "--model=tsg", "--iterations=1000000", "--chains=2"),
-            *(*on(cluster), "--jobs=1", "--output=m", "sampler:dev"),
+            *(*on(cluster), "--jobs=1", "--output=m", "village:dev"),
         ],
         cwd=tmp_path,
         stdout=subprocess.PIPE,

@@ -36,7 +36,7 @@ def table(text, first_cell):
 
 
 def test_cohn2010(experiment, tmp_path):
-    text = experiment("cohn2010", "--treebank=sampler")
+    text = experiment("cohn2010", "--treebank=village")
     assert (tmp_path / "cohn2010.rst").read_text(encoding="utf-8") == text
     assert (tmp_path / "cohn2010-log-joint.svg").read_text(encoding="utf-8").startswith("<?xml")
     rows = table(text, "sampler +start +process +objective")[1:]
@@ -47,14 +47,14 @@ def test_cohn2010(experiment, tmp_path):
     kept = json.loads((tmp_path / "local-maximal-dp-1.json").read_text(encoding="utf-8"))
     assert len(kept["history"]["log_joint"]) == 5
     # What is done is not done again: it would give other times.
-    assert experiment("cohn2010", "--treebank=sampler") == text
+    assert experiment("cohn2010", "--treebank=village") == text
     kept["job"]["seed"] = 5
     (tmp_path / "local-maximal-dp-1.json").write_text(json.dumps(kept), encoding="utf-8")
-    assert "a run with other settings" in experiment("cohn2010", "--treebank=sampler", code=2)
+    assert "a run with other settings" in experiment("cohn2010", "--treebank=village", code=2)
 
 
 def test_shindo2011(experiment):
-    text = experiment("shindo2011", "--treebank=sampler")
+    text = experiment("shindo2011", "--treebank=village")
     rows = table(text, "grammar +mer F1")[1:]
     assert [row[0] for row in rows] == ["CFG", "TSG", "TSG + insertion", "TSG + stacked insertions"]
     assert int(rows[1][8]) == 0 < int(rows[2][8])
@@ -62,13 +62,13 @@ def test_shindo2011(experiment):
 
 
 def test_shindo2012(experiment, tmp_path):
-    text = experiment("shindo2012", "--treebank=sampler", "--jobs=2", f"--page={tmp_path}/pages")
+    text = experiment("shindo2012", "--treebank=village", "--jobs=2", f"--page={tmp_path}/pages")
     assert (tmp_path / "pages" / "shindo2012-sizes.svg").exists()
     assert [row[0] for row in table(text, "grammar +runs")[1:4]] == ["CFG", "TSG", "SR-TSG, three levels"]
     assert [row[:2] for row in table(text, "models +product of")[1:]] == [["2", "trees"], ["2", "rules"]]
     sizes = table(text, "size +TSG")[1:]
     assert all(sum(int(row[column]) for row in sizes) > 0 for column in (1, 2))
-    assert "no setting luck" in experiment("shindo2012", "--treebank=sampler", "--only=luck", code=2)
+    assert "no setting luck" in experiment("shindo2012", "--treebank=village", "--only=luck", code=2)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -21,13 +21,13 @@ from tsgkit.errors import JobError
 from tsgkit.locks import sole_writer
 from tsgkit.models.model import Model
 
-TRAIN = ("train", "--model=tsg", "--iterations=100000", "--checkpoint-every=1", "--quiet", "sampler:dev")
+TRAIN = ("train", "--model=tsg", "--iterations=100000", "--checkpoint-every=1", "--quiet", "village:dev")
 # Commands that write files, and the file.
 WRITERS = {
-    "prepare": (("prepare", "sampler:dev", "-o", "out"), "out"),
-    "arrays": (("prepare", "sampler:dev", "-o", "out.npz"), "out.npz"),
-    "train": (("train", "sampler:dev", "-o", "out"), "out"),
-    "sampled": (("train", "--model=tsg", "--iterations=2", "sampler:dev", "-o", "out"), "out"),
+    "prepare": (("prepare", "village:dev", "-o", "out"), "out"),
+    "arrays": (("prepare", "village:dev", "-o", "out.npz"), "out.npz"),
+    "train": (("train", "village:dev", "-o", "out"), "out"),
+    "sampled": (("train", "--model=tsg", "--iterations=2", "village:dev", "-o", "out"), "out"),
     "parse": (("parse", "given.model", "-i", "given.txt", "-o", "out"), "out"),
 }
 
@@ -36,7 +36,7 @@ WRITERS = {
 def given(tmp_path_factory):
     """A folder with a model and sentences."""
     folder = tmp_path_factory.mktemp("given")
-    command = [sys.executable, "-m", "tsgkit", "train", "--quiet", "sampler:dev", "-o", "given.model"]
+    command = [sys.executable, "-m", "tsgkit", "train", "--quiet", "village:dev", "-o", "given.model"]
     subprocess.run(command, cwd=folder, check=True)
     (folder / "given.txt").write_text("the old man smiled .\n" * 40)
     return folder
@@ -203,7 +203,7 @@ def is_at_work(process):
 def test_ctrl_c(given, tmp_path, name):
     others = {
         "inspect": (("inspect", "given.model", "--top=all"), None),
-        "srtsg": (("train", "--model=srtsg", "sampler:dev", "-o", "out"), "out"),
+        "srtsg": (("train", "--model=srtsg", "village:dev", "-o", "out"), "out"),
     }
     arguments, output = {**WRITERS, **others}[name]
     for path in given.iterdir():

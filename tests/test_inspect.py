@@ -19,21 +19,21 @@ from tsgkit.treebank.fragments import canonical, format_fragment, n_rules, read_
 from tsgkit.treebank.prepare import with_words
 from tsgkit.treebank.trees import preorder
 
-TRAIN = load("sampler", "train")
+TRAIN = load("village", "train")
 
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
     file = tmp_path_factory.mktemp("trained") / "m.npz"
     options = ["--model=tsg", "--iterations=20", "--average=3", "--average-every=3", "--quiet"]
-    assert train_command.main([*options, f"--output={file}", "sampler:train"]) == 0
+    assert train_command.main([*options, f"--output={file}", "village:train"]) == 0
     return file
 
 
 @pytest.fixture(scope="module")
 def cfg_path(tmp_path_factory):
     file = tmp_path_factory.mktemp("trained") / "cfg.npz"
-    assert train_command.main(["--quiet", f"--output={file}", "sampler:train"]) == 0
+    assert train_command.main(["--quiet", f"--output={file}", "village:train"]) == 0
     return file
 
 
@@ -198,7 +198,7 @@ def test_depth_of_substitution(inspect, tmp_path):
 
 def test_most_derivations_are_those_of_the_sampler(inspect, path):
     """Fragments in use are the likelier ones, so few steps are outside of the sample."""
-    values = json.loads(inspect("--derivation=sampler:train", "--format=json"))
+    values = json.loads(inspect("--derivation=village:train", "--format=json"))
     counts = [step["count"] for value in values for step in value["steps"]]
     assert np.mean([count > 0 for count in counts]) > 0.9
     assert all(math.isfinite(value["log_probability"]) for value in values)
@@ -239,10 +239,10 @@ def test_trees_that_the_model_cannot_make(inspect, tmp_path):
 def test_truncated_grammars(inspect, tmp_path):
     options = ["--model=tsg", "--iterations=3", "--average=1", "--truncated", "--quiet"]
     path = tmp_path / "truncated.npz"
-    assert train_command.main([*options, f"--output={path}", "sampler:dev"]) == 0
-    values = json.loads(inspect("--derivation=sampler:dev", "--format=json", model=path))
+    assert train_command.main([*options, f"--output={path}", "village:dev"]) == 0
+    values = json.loads(inspect("--derivation=village:dev", "--format=json", model=path))
     model = Model.load(path)
-    for tree, value in zip(load("sampler", "dev"), values, strict=True):
+    for tree, value in zip(load("village", "dev"), values, strict=True):
         encoded = model.preparation.encode(tree)
         symbols = model.preparation.vocabulary_words(encoded.leaves())
         assert assembled([step["fragment"] for step in value["steps"]]) == with_words(encoded, symbols)
@@ -320,7 +320,7 @@ def test_fragments_can_be_read_again(inspect):
 def refined_path(tmp_path_factory):
     file = tmp_path_factory.mktemp("trained") / "refined.model"
     options = ["--model=srtsg", "--splits=2", "--split-iterations=5", "--joint-iterations=3", "--average=1", "--quiet"]
-    assert train_command.main([*options, f"--output={file}", "sampler:dev"]) == 0
+    assert train_command.main([*options, f"--output={file}", "village:dev"]) == 0
     return file
 
 
@@ -349,11 +349,11 @@ def test_fragments_of_a_refined_model(inspect, refined_path):
 
 def test_derivations_with_subcategories(inspect, refined_path):
     """What is cut and joined again is the tree, with the symbols of the sample where fragments begin."""
-    values = json.loads(inspect("--derivation=sampler:dev", "--format=json", model=refined_path))
+    values = json.loads(inspect("--derivation=village:dev", "--format=json", model=refined_path))
     model = Model.load(refined_path)
     names = set(SubcategoryTable.of_model(model).names)
     counts = refined_fragments(model).count_of
-    for tree, value in zip(load("sampler", "dev"), values, strict=True):
+    for tree, value in zip(load("village", "dev"), values, strict=True):
         fragments = [step["fragment"] for step in value["steps"]]
         whole = assembled(fragments)
         assert {read_fragment(fragment).label() for fragment in fragments} <= names

@@ -29,7 +29,7 @@ GOLDEN = {
 
 
 def corpus_of(kind, n_trees=25):
-    trees = load("sampler", "dev")[:n_trees]
+    trees = load("village", "dev")[:n_trees]
     method = "centre-head" if kind == "insertion" else "right"
     unknown = UnknownWords("unicode", threshold=0 if kind in ("srtsg", "sites") else 1)
     return prepare(trees, binarization=Binarization(method, 0), unknown=unknown)
@@ -73,7 +73,7 @@ def digest_of(model):
 
 def parses_digest():
     parser = Parser(model_of("cfg"), objective="mer-sampled", n_samples=50, seed=1)
-    sentences = [(tree.leaves(), None) for tree in load("sampler", "test")[:8]]
+    sentences = [(tree.leaves(), None) for tree in load("village", "test")[:8]]
     trees = [str(parse.tree) for parse in parser.parse_batch(sentences, threads=2)]
     return hashlib.sha256("\n".join(trees).encode()).hexdigest()[:16]
 

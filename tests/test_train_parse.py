@@ -21,15 +21,15 @@ from tsgkit.tools import prepare as prepare_command
 from tsgkit.tools import train as train_command
 from tsgkit.treebank import Cleaning, load, read_trees
 
-DEV = [Cleaning().apply(tree) for tree in load("sampler", "dev")]
+DEV = [Cleaning().apply(tree) for tree in load("village", "dev")]
 SENTENCES = [tree.leaves() for tree in DEV]
 TEXT = "".join(f"{' '.join(words)}\n" for words in SENTENCES)
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    path = tmp_path_factory.mktemp("trained") / "sampler.model"
-    assert train_command.main(["--quiet", f"--output={path}", "sampler:train"]) == 0
+    path = tmp_path_factory.mktemp("trained") / "village.model"
+    assert train_command.main(["--quiet", f"--output={path}", "village:train"]) == 0
     return path
 
 
@@ -72,7 +72,7 @@ def words_of(line):
 
 
 def test_defaults(run, tmp_path, model):
-    code, out, error = run(train_command.main, "--model=cfg", "-o", tmp_path / "m", "sampler:train")
+    code, out, error = run(train_command.main, "--model=cfg", "-o", tmp_path / "m", "village:train")
     assert (code, out) == (0, "")
     assert re.fullmatch(
         r".*m: 312 trees, 4295 tokens, \d+ labels, \d+ rules, [\d.]+ s\n", error.replace(str(tmp_path), "")
@@ -88,11 +88,11 @@ def test_defaults(run, tmp_path, model):
 def test_a_prepared_corpus(run, tmp_path, model):
     prepared = ["--binarize=right", "--horizontal=1", "--vertical=2", "--unknown=unicode", "--threshold=1"]
     corpus, bare, made = (tmp_path / name for name in ("corpus.npz", "bare.npz", "made"))
-    assert run(prepare_command.main, "-q", *prepared, "-o", corpus, "sampler:train")[0] == 0
+    assert run(prepare_command.main, "-q", *prepared, "-o", corpus, "village:train")[0] == 0
     assert run(train_command.main, "-q", "-o", made, corpus)[0] == 0
     assert made.read_bytes() == model.read_bytes()
-    assert run(prepare_command.main, "-q", "-o", bare, "sampler:train")[0] == 0
-    for wrong, message in (([bare], "needs binarised trees"), ([corpus, "sampler:dev"], "stands alone")):
+    assert run(prepare_command.main, "-q", "-o", bare, "village:train")[0] == 0
+    for wrong, message in (([bare], "needs binarised trees"), ([corpus, "village:dev"], "stands alone")):
         code, _, error = run(train_command.main, "-q", "-o", tmp_path / "none", *wrong)
         assert code == 2
         assert message in error
@@ -102,11 +102,11 @@ def test_a_prepared_corpus(run, tmp_path, model):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--model=best", "sampler"], "--model=best: must be one of cfg"),
-        (["--binarize=none", "sampler"], "a model needs binarised trees"),
-        (["--unknown=none", "sampler"], "a model needs binarised trees"),
-        (["--horizontal=-1", "sampler"], "--horizontal=-1"),
-        (["--threshold=x", "sampler"], "not a whole number"),
+        (["--model=best", "village"], "--model=best: must be one of cfg"),
+        (["--binarize=none", "village"], "a model needs binarised trees"),
+        (["--unknown=none", "village"], "a model needs binarised trees"),
+        (["--horizontal=-1", "village"], "--horizontal=-1"),
+        (["--threshold=x", "village"], "not a whole number"),
         (["no-such-file"], "no-such-file"),
     ],
 )
@@ -127,7 +127,7 @@ def test_development_trees_are_read_as_the_others_and_before_training(run, tmp_p
     (tmp_path / "m").unlink()
     (tmp_path / "none").write_text("")
     for dev, problem in (("none", "there is no tree in it"), ("missing", "missing")):
-        options = ("--model=tsg", "-q", "-o", tmp_path / "m", f"--dev={tmp_path / dev}", "sampler:dev")
+        options = ("--model=tsg", "-q", "-o", tmp_path / "m", f"--dev={tmp_path / dev}", "village:dev")
         code, out, error = run(train_command.main, *options)
         assert (code, out) == (2, "")
         assert problem in error
@@ -166,7 +166,7 @@ def test_bad_trees(run, tmp_path):
     ids=" ".join,
 )
 def test_options_of_train(run, tmp_path, parse, options):
-    assert run(train_command.main, "-q", *options, "-o", tmp_path / "m", "sampler:train")[0] == 0
+    assert run(train_command.main, "-q", *options, "-o", tmp_path / "m", "village:train")[0] == 0
     lines = parse(TEXT, path=tmp_path / "m")
     trees = list(read_trees(str(tmp_path / "output")))
     assert len(trees) == len(lines) == len(SENTENCES)
@@ -377,7 +377,7 @@ def test_a_failed_job_leaves_the_old_output(parse, tmp_path):
         (["--backend=joblib", "--scheduler=x"], "--backend=dask and --scheduler=ADDRESS go together"),
         (["--backend=cluster"], "--backend=cluster: must be one of local, joblib, dask"),
         (["--backend=joblib", "--chunk=0"], "--chunk=0: must be at least 1"),
-        (["--score=sampler:dev", "--resume"], "--score parses nothing"),
+        (["--score=village:dev", "--resume"], "--score parses nothing"),
         (["second.model"], "second.model"),
     ],
 )
@@ -388,9 +388,9 @@ def test_wrong_options_of_parse(run, model, options, message):
 
 
 def test_scores_of_trees_are_those_of_the_parser(run, model):
-    code, out, _ = run(parse_command.main, "--score=sampler:dev", model)
+    code, out, _ = run(parse_command.main, "--score=village:dev", model)
     parser = Parser(model)
-    expected = [parser.tree_log_probability(tree) for tree in load("sampler", "dev")]
+    expected = [parser.tree_log_probability(tree) for tree in load("village", "dev")]
     assert (code, [float(line) for line in out.splitlines()]) == (0, pytest.approx(expected, abs=1e-8))
     assert any(value > -math.inf for value in expected)
 
@@ -523,7 +523,7 @@ def test_another_job_is_not_resumed(parse, tmp_path):
     assert "(seed differ)" in parse(text, "--resume", "--seed=2", code=2)
     assert "first 1 lines of the input" in parse(text.upper(), "--resume", code=2)
     other = tmp_path / "other"
-    assert train_command.main(["-q", "--horizontal=0", f"--output={other}", "sampler:train"]) == 0
+    assert train_command.main(["-q", "--horizontal=0", f"--output={other}", "village:train"]) == 0
     assert "(models differ)" in parse(text, "--resume", path=other, code=2)
     assert len(parse(text, "--resume")) == 2
 

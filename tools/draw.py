@@ -4,7 +4,7 @@ Usage:
   tsgkit draw [options] [TREEBANK]...
   tsgkit draw -h | --help | --version
 
-A TREEBANK is as for `tsgkit prepare` (a file, a folder, a pattern, sampler:dev, nltk:NAME, ...), or - for the standard
+A TREEBANK is as for `tsgkit prepare` (a file, a folder, a pattern, village:dev, nltk:NAME, ...), or - for the standard
 input, which is what is read if none is given. With --model, every tree is drawn with its most probable derivation
 under the model: a • where a fragment is substituted, a + where one is inserted, a dashed line to its foot.
 

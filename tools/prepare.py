@@ -5,7 +5,7 @@ Usage:
   tsgkit prepare -h | --help | --version
 
 A TREEBANK is a file (plain, gzip or xz), a folder, a glob pattern, - for stdin, nltk:NAME for an NLTK
-corpus, or sampler, sampler:train, sampler:dev, sampler:test for the bundled treebank.
+corpus, or sampler, village:train, village:dev, village:test for the bundled treebank.
 
 Options:
   -o FILE, --output=FILE   where to write; a name in .gz or .xz is packed, one in .npz gets the flat

@@ -11,7 +11,7 @@ from tsgkit.evaluation.differences import find_differences, mark_brackets, phras
 from tsgkit.treebank import Cleaning, load
 from tsgkit.treebank.trees import is_preterminal, preorder, words
 
-GOLD = [Cleaning().apply(tree) for tree in load("sampler", "dev")]
+GOLD = [Cleaning().apply(tree) for tree in load("village", "dev")]
 LABELS = ("NP", "VP", "ADVP", "PRT", "S", "TOP", "NP-SBJ")
 
 

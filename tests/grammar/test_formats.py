@@ -117,7 +117,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def pcfg():
     corpus = prepare(
-        load("sampler", "train"),
+        load("village", "train"),
         binarization=Binarization("right", horizontal=1, vertical=2),
         unknown=UnknownWords("signature"),
     )

@@ -26,7 +26,7 @@ COMMAND = [sys.executable, "-m", "tsgkit", "train", "--model=tsg", "--average=2"
 
 @pytest.fixture(scope="module")
 def corpus():
-    return prepare(load("sampler", "dev"), binarization=Binarization("right", 0), unknown=UnknownWords())
+    return prepare(load("village", "dev"), binarization=Binarization("right", 0), unknown=UnknownWords())
 
 
 class Here(Backend):
@@ -160,7 +160,7 @@ def test_names_beside_a_model():
 def start(folder, *options):
     """In a process group of its own, so that Ctrl-C can be sent to all of it as a terminal does."""
     return subprocess.Popen(
-        [*COMMAND, *options, "--output=m", "sampler:dev"],
+        [*COMMAND, *options, "--output=m", "village:dev"],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -193,14 +193,14 @@ def test_a_killed_chain_leaves_the_others_alone(tmp_path, tsgkit):
     assert f"not finished: chain {dead[1]}; --resume goes on with them" in talk
     assert re.search(rf"^ *{dead[1]} .* died$", table, re.MULTILINE)
     assert (tmp_path / "m").exists()
-    done = tsgkit(*COMMAND[3:], *options, "--resume", "-o", "m", "sampler:dev", "--dev=dev")
+    done = tsgkit(*COMMAND[3:], *options, "--resume", "-o", "m", "village:dev", "--dev=dev")
     best = re.search(r"chain (\d) has the highest F1 on dev and is m\n", done.stdout)
     assert (tmp_path / "m").read_bytes() == chain_path(tmp_path / "m", int(best[1])).read_bytes()
     rows = (tmp_path / "m.convergence.tsv").read_text().splitlines()
     assert rows[0].split("\t") == ["quantity", "n_chains", "n_draws", "mean", "deviation", "r_hat", "ess"]
     assert [row.split("\t")[:3] for row in rows[1:3]] == [["log_joint", "2", "300"], ["fragments", "2", "300"]]
     seed = chain_seeds(3, int(dead[1]))[-1]
-    tsgkit("train", "--model=tsg", "--average=2", options[0], f"--seed={seed}", "-q", "-o", "alone", "sampler:dev")
+    tsgkit("train", "--model=tsg", "--average=2", options[0], f"--seed={seed}", "-q", "-o", "alone", "village:dev")
     assert (tmp_path / "alone").read_bytes() == chain_path(tmp_path / "m", int(dead[1])).read_bytes()
     models = sorted(path.name for path in tmp_path.glob("m.chain*"))
     assert models == ["m.chain01", "m.chain02"]
@@ -255,6 +255,6 @@ def test_wrong_options(tmp_path, monkeypatch, capsys, options, message):
     monkeypatch.chdir(tmp_path)
     usual = {"--output": "--output=m", "--model": "--model=tsg"}
     usual |= {option.partition("=")[0]: option for option in options}
-    assert train.main(["-q", *usual.values(), "sampler:dev"]) == 2
+    assert train.main(["-q", *usual.values(), "village:dev"]) == 2
     assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

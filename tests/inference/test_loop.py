@@ -31,7 +31,7 @@ COMMAND = [
 
 
 def small_corpus():
-    return prepare(load("sampler", "dev"), binarization=Binarization("right", 0), unknown=UnknownWords())
+    return prepare(load("village", "dev"), binarization=Binarization("right", 0), unknown=UnknownWords())
 
 
 def training(corpus=None, *, iterations=12, seed=1, threads=1, **settings):
@@ -89,7 +89,7 @@ def test_killed_twenty_times(tmp_path):
             *COMMAND,
             "--resume",
             f"--output={name}",
-            "sampler:train",
+            "village:train",
         ]
         return subprocess.Popen(arguments, cwd=tmp_path, env=environment)
 
@@ -121,7 +121,7 @@ def test_ctrl_c_leaves_a_usable_model(tmp_path, tsgkit):
         "--model=tsg",
         "--iterations=100000",
         "--output=m.npz",
-        "sampler:dev",
+        "village:dev",
     ]
     process = subprocess.Popen(arguments, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     while not checkpoint_path(tmp_path / "m.npz").exists():
@@ -137,7 +137,7 @@ def test_ctrl_c_leaves_a_usable_model(tmp_path, tsgkit):
 
 
 def test_a_folder_that_cannot_be_written_is_found_at_once(tsgkit):
-    result = tsgkit("train", "--model=tsg", "--iterations=1000000", "-o", "no/such/m.npz", "sampler:dev", code=2)
+    result = tsgkit("train", "--model=tsg", "--iterations=1000000", "-o", "no/such/m.npz", "village:dev", code=2)
     assert "No such file or directory" in result.stderr
 
 
@@ -174,7 +174,7 @@ def test_too_little_room_is_said_before_the_first_iteration(tmp_path, monkeypatc
 def test_a_checkpoint_of_another_run_is_refused(tmp_path, change):
     trained(tmp_path, "m")
     if change == {"corpus": "other"}:
-        change = {"corpus": prepare(load("sampler", "test"), binarization=Binarization(), unknown=UnknownWords())}
+        change = {"corpus": prepare(load("village", "test"), binarization=Binarization(), unknown=UnknownWords())}
     with pytest.raises(UsageError, match="another run"):
         trained(tmp_path, "m", resume=True, **change)
 

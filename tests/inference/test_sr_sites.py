@@ -21,7 +21,7 @@ SHORT = {"joint_iterations": 0, "splits": 2, "split_iterations": 3, "average": 2
 
 def small_corpus(threshold=0):
     return prepare(
-        load("sampler", "dev"), binarization=Binarization("right", 0), unknown=UnknownWords("unicode", threshold)
+        load("village", "dev"), binarization=Binarization("right", 0), unknown=UnknownWords("unicode", threshold)
     )
 
 
@@ -100,7 +100,7 @@ def test_insertions_into_refined_trees(tmp_path):
         assert feet == [f"{fragment.root}*"]
         assert "-" in fragment.root
     deriver, n_inserted = Deriver(model), 0
-    for tree in load("sampler", "dev"):
+    for tree in load("village", "dev"):
         derivation = deriver.derive(tree)
         n_inserted += sum(step.is_auxiliary for step in derivation.steps)
         assert all(derivation.subcategories[1:])
@@ -193,6 +193,6 @@ def test_settings_that_do_not_fit_are_refused():
 
 def test_the_command(tsgkit):
     options = ["--splits=1", "--split-iterations=2", "--site-iterations=2", "--joint-iterations=1", "--sites=local"]
-    done = tsgkit("train", "--model=srtsg", *options, "--stop-prob=0.6", "-o", "m", "sampler:dev", "--dev=sampler:dev")
+    done = tsgkit("train", "--model=srtsg", *options, "--stop-prob=0.6", "-o", "m", "village:dev", "--dev=village:dev")
     assert "F1" in done.stdout
-    assert "stop-prob" in tsgkit("train", "--model=srtsg", "--stop-prob=2", "-o", "m", "sampler:dev", code=2).stderr
+    assert "stop-prob" in tsgkit("train", "--model=srtsg", "--stop-prob=2", "-o", "m", "village:dev", code=2).stderr

@@ -17,7 +17,7 @@ SETTINGS = {"splits": 2, "split_iterations": 5, "joint_iterations": 0, "average"
 
 @pytest.fixture(scope="module")
 def corpus():
-    return prepare(load("sampler", "dev"), binarization=Binarization("right", 0), unknown=UnknownWords(threshold=0))
+    return prepare(load("village", "dev"), binarization=Binarization("right", 0), unknown=UnknownWords(threshold=0))
 
 
 def train(corpus, path, *, seed=1, resume=False, **settings):
@@ -128,9 +128,9 @@ def test_settings_that_make_no_sense_are_refused(settings, message):
 def test_subcategories_parse_better_than_labels(tmp_path, threshold):
     """Far from the best grammar, but far above the plain one (about 80 on this treebank)."""
     unknown = UnknownWords(threshold=threshold)
-    corpus = prepare(load("sampler", "train"), binarization=Binarization("right", 0), unknown=unknown)
+    corpus = prepare(load("village", "train"), binarization=Binarization("right", 0), unknown=unknown)
     train(corpus, tmp_path / "model", splits=3, split_iterations=30, average=5)
     parser = Parser(Model.load(tmp_path / "model"))
-    gold = [parser.model.preparation.cleaning.apply(tree) for tree in load("sampler", "dev")]
+    gold = [parser.model.preparation.cleaning.apply(tree) for tree in load("village", "dev")]
     parses = [parser.parse_one(tree.leaves()) for tree in gold]
     assert evaluate(gold, parses).f1 > 86

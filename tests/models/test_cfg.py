@@ -20,7 +20,7 @@ TREES = [
 
 
 def sampler(binarization, unknown=None, cleaning=None):
-    return prepare(load("sampler", "train"), cleaning, binarization, unknown or UnknownWords())
+    return prepare(load("village", "train"), cleaning, binarization, unknown or UnknownWords())
 
 
 def test_relative_frequencies():
@@ -118,7 +118,7 @@ def test_collapsed_unaries_come_back():
     cleaning = Cleaning(unaries=True)
     model = cfg_model(sampler(Binarization("right", 1, 2), cleaning=cleaning))
     assert any("+" in label for label in model.grammar.labels)
-    for tree in load("sampler", "dev")[:20]:
+    for tree in load("village", "dev")[:20]:
         words = Cleaning().apply(tree).leaves()
         parse = Parser(model).analyse(words, confidence=True)
         assert parse.tree.leaves() == words

@@ -128,7 +128,7 @@ def test_other_parameters_are_rejected(which):
 
 @pytest.fixture(scope="module")
 def treebank():
-    trees = list(islice(load("sampler", "dev"), 40))
+    trees = list(islice(load("village", "dev"), 40))
     return number_rules(prepare(trees, binarization=Binarization("centre-head", horizontal=0)))
 
 

@@ -24,7 +24,7 @@ def by_hand(trees):
 
 def test_counts_are_those_of_the_trees():
     corpus = prepare(
-        load("sampler", "dev"), binarization=Binarization("right", 1, 2), unknown=UnknownWords("signature")
+        load("village", "dev"), binarization=Binarization("right", 1, 2), unknown=UnknownWords("signature")
     )
     rules = count_rules(corpus)
     found = {}

@@ -360,7 +360,7 @@ class TreebankSetting(Setting):
     """Some real trees with classes, split twice."""
 
     def __init__(self):
-        trees = list(islice(load("sampler", "dev"), 40))
+        trees = list(islice(load("village", "dev"), 40))
         self.corpus = prepare(trees, binarization=Binarization("right", 0), unknown=UnknownWords("signature", 0))
         self.trees = number_rules(self.corpus)
         self.words = Words.of(

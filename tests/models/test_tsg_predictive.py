@@ -99,7 +99,7 @@ def test_only_single_samples_of_a_tsg_can_be_corrected():
 
 
 def test_corrected_samples_parse(tsgkit):
-    tsgkit("train", "--model=tsg", "--iterations=20", "--average=1", "--type-moves=200", "-o", "m", "sampler:train")
+    tsgkit("train", "--model=tsg", "--iterations=20", "--average=1", "--type-moves=200", "-o", "m", "village:train")
     sentence = "The old mill stood by the river .\n"
     plain = ["parse", "m", "--objective=mer-sampled", "--samples=200", "--scores"]
     corrected = tsgkit(*plain, "--correct", text=sentence).stdout

@@ -320,7 +320,7 @@ def test_getting_it_right():
 
 @pytest.fixture(scope="module")
 def treebank():
-    trees = list(islice(load("sampler", "dev"), 40))
+    trees = list(islice(load("village", "dev"), 40))
     return number_rules(prepare(trees, binarization=Binarization("right", horizontal=1)))
 
 

@@ -36,14 +36,14 @@ some = settings(max_examples=60, deadline=None, derandomize=True)
 SENTENCE = ["the", "old", "man", "smiled", "."]
 
 
-def sampler_model(binarization, split="train"):
-    return cfg_model(prepare(load("sampler", split), binarization=binarization, unknown=UnknownWords()))
+def village_model(binarization, split="train"):
+    return cfg_model(prepare(load("village", split), binarization=binarization, unknown=UnknownWords()))
 
 
 @pytest.fixture(scope="module")
 def model():
-    """The sampler's PCFG with the default options of `tsgkit train`: two levels."""
-    return sampler_model(Binarization("right", 1, 2))
+    """The village treebank's PCFG with the default options of `tsgkit train`: two levels."""
+    return village_model(Binarization("right", 1, 2))
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +53,7 @@ def parser(model):
 
 @pytest.fixture(scope="module")
 def dev():
-    return [Cleaning().apply(tree).leaves() for tree in load("sampler", "dev")]
+    return [Cleaning().apply(tree).leaves() for tree in load("village", "dev")]
 
 
 def model_of(*grammars, maps=()):
@@ -404,7 +404,7 @@ def test_probabilities_are_those_of_the_trees_given_the_words():
 
 
 def test_a_gold_tree_has_the_probability_of_its_rules(model, parser):
-    tree = load("sampler", "train")[0]
+    tree = load("village", "train")[0]
     encoded = model.preparation.encode(tree)
     grammar, words = model.grammar, model.preparation.vocabulary_words(encoded.leaves())
     weights = {}
@@ -621,7 +621,7 @@ def test_fallback_by_the_coarse_grammar(parser, dev):
     """The markovised grammar lacks what the plain one has."""
     coarse = [parse for parse in map(parser.analyse, dev) if parse.fallback]
     assert {parse.fallback for parse in coarse} == {"coarse"}
-    plain = Parser(sampler_model(Binarization("right", 0)), objective="mpd")
+    plain = Parser(village_model(Binarization("right", 0)), objective="mpd")
     for parse in coarse:
         assert parse.tree.leaves() == parse.words
         assert parse.tree == plain.analyse(parse.words).tree
@@ -693,7 +693,7 @@ def test_a_word_whose_only_tag_is_the_root():
 
 def test_four_hundred_words(dev):
     words = list(itertools.islice(itertools.chain.from_iterable(dev * 2), 400))
-    parse = Parser(sampler_model(Binarization("right", 0))).analyse(words)
+    parse = Parser(village_model(Binarization("right", 0))).analyse(words)
     assert not parse.fallback
     assert parse.tree.leaves() == words
 
@@ -717,7 +717,7 @@ print(parser.analyse(words).fallback or "ok", peak() - before)
 )
 def test_memory_of_a_sentence_is_bounded(tmp_path, dev, bound, kind, most):
     words = list(itertools.islice(itertools.chain.from_iterable(dev), 200))
-    sampler_model(Binarization("right", 0)).save(tmp_path / "model")
+    village_model(Binarization("right", 0)).save(tmp_path / "model")
     done = subprocess.run(
         [sys.executable, "-c", MEMORY, tmp_path / "model", *bound, " ".join(words)],
         capture_output=True,
@@ -730,7 +730,7 @@ def test_memory_of_a_sentence_is_bounded(tmp_path, dev, bound, kind, most):
 
 
 def test_the_bound_has_the_formula_of_the_manual(dev):
-    parser = Parser(sampler_model(Binarization("right", 0)), objective="mpd")
+    parser = Parser(village_model(Binarization("right", 0)), objective="mpd")
     for words in (dev[0], list(itertools.chain.from_iterable(dev[:12]))):
         parser.analyse(words)
         chart, grammar, n_words = parser.idle_engines.get().chart, parser.grammar(), len(words)

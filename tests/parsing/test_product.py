@@ -18,7 +18,7 @@ SENTENCES = ["the old man smiled .", "she gave him a book in the garden", "who ?
 
 @pytest.fixture(scope="module")
 def models():
-    trees = list(load("sampler", "train"))
+    trees = list(load("village", "train"))
     result = []
     for seed, part in enumerate((trees[::2], trees[1::2], trees)):
         corpus = prepare(part, binarization=Binarization("right", 0), unknown=UnknownWords(threshold=0))
@@ -123,7 +123,7 @@ def test_every_input_gets_a_tree(models):
 
 
 def test_models_of_other_trees_are_refused(models):
-    corpus = prepare(load("sampler", "dev"), binarization=Binarization("right", 1), unknown=UnknownWords())
+    corpus = prepare(load("village", "dev"), binarization=Binarization("right", 1), unknown=UnknownWords())
     with pytest.raises(UsageError, match="do not go together"):
         ProductParser([models[0], cfg_model(corpus)])
     with pytest.raises(UsageError, match="at least one model"):

@@ -26,7 +26,7 @@ def paths(tmp_path_factory):
     for kind, options in OPTIONS.items():
         found[kind] = folder / f"{kind}.model"
         chosen = [f"--model={kind.partition('-')[0]}", "--quiet", *options]
-        assert train_command.main([*chosen, f"--output={found[kind]}", "sampler:train"]) == 0
+        assert train_command.main([*chosen, f"--output={found[kind]}", "village:train"]) == 0
     return found
 
 

@@ -41,7 +41,7 @@ def trained(tmp_path_factory):
     found = {}
     for kind, options in OPTIONS.items():
         found[kind] = folder / f"{kind}.model"
-        command = [f"--model={kind}", "--quiet", *options, f"--output={found[kind]}", "sampler:train"]
+        command = [f"--model={kind}", "--quiet", *options, f"--output={found[kind]}", "village:train"]
         assert train_command.main(command) == 0
     return found
 
@@ -309,7 +309,7 @@ def test_the_report(browser, trained, tmp_path, kind):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     output = tmp_path / "report.html"
     chains = [str(trained[kind])]
-    assert report_command.main(["--quiet", "--dev=sampler:dev", f"--output={output}", *chains]) == 0
+    assert report_command.main(["--quiet", "--dev=village:dev", f"--output={output}", *chains]) == 0
     for name, size, dark in (("", DESKTOP, False), ("-dark", DESKTOP, True), ("-phone", PHONE, False)):
         browser.open(output.as_uri(), size=size, dark=dark)
         assert browser.wide() <= 0

@@ -16,7 +16,7 @@ from tsgkit.treebank.brackets import format_tree
 pytestmark = pytest.mark.xdist_group("pictures")
 
 NASTY = "<script>alert(1)</script>"
-DEV = [Cleaning().apply(tree) for tree in load("sampler", "dev")]
+DEV = [Cleaning().apply(tree) for tree in load("village", "dev")]
 
 
 @pytest.fixture
@@ -66,18 +66,18 @@ def test_draw_reads_standard_input(tsgkit):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_draw_derivations(run, paths, kind):
-    plain = run(draw_command, f"--model={paths[kind]}", "--first=3", "sampler:train")
+    plain = run(draw_command, f"--model={paths[kind]}", "--first=3", "village:train")
     assert "•" in plain
     assert "\x1b" not in plain
-    colourful = run(draw_command, f"--model={paths[kind]}", "--first=3", "--colour=always", "sampler:train")
+    colourful = run(draw_command, f"--model={paths[kind]}", "--first=3", "--colour=always", "village:train")
     assert re.sub(r"\x1b\[\d+m", "", colourful) == plain
     assert len(set(re.findall(r"\x1b\[(\d+)m", colourful))) > 4
-    assert (run(draw_command, "sampler:train", "--colour=always", "--first=3").count("\x1b")) == 0
+    assert (run(draw_command, "village:train", "--colour=always", "--first=3").count("\x1b")) == 0
 
 
 def test_draw_formats(run, paths, bank, tmp_path):
     model = f"--model={paths['tsg']}"
-    svg = run(draw_command, model, "--format=svg", "--number=3", "sampler:train")
+    svg = run(draw_command, model, "--format=svg", "--number=3", "village:train")
     assert ElementTree.fromstring(svg).tag.endswith("svg")
     output = tmp_path / "page.html"
     assert run(draw_command, "--format=html", "-o", output, bank([Tree("S", [Tree(NASTY, [NASTY])]), DEV[0]])) == ""
@@ -85,7 +85,7 @@ def test_draw_formats(run, paths, bank, tmp_path):
     assert page.count("<svg") == 2
     assert "<script" not in page
     assert "Content-Security-Policy" in page
-    latex = run(draw_command, model, "--format=latex", "--first=2", "sampler:train")
+    latex = run(draw_command, model, "--format=latex", "--first=2", "village:train")
     assert latex.count("\\begin{forest}") == 2
 
 

@@ -15,7 +15,7 @@ from tsgkit.treebank.trees import preorder, words
 
 pytestmark = pytest.mark.xdist_group("pictures")
 
-TRAIN = load("sampler", "train")[:60:6]
+TRAIN = load("village", "train")[:60:6]
 
 
 @pytest.fixture(scope="session")
@@ -77,7 +77,7 @@ def test_subcategories_stand_where_fragments_begin(derivers, models, kind):
 
 def test_insertions_are_found_and_have_a_foot(derivers):
     found = 0
-    for tree in load("sampler", "train")[:80]:
+    for tree in load("village", "train")[:80]:
         derivation = derivers["insertion"].derive(tree)
         for step in derivation.steps:
             root = step.nodes[0]

@@ -143,7 +143,7 @@ def test_fragments_next_to_each_other_differ_in_colour():
 @pytest.mark.parametrize("kind", KINDS)
 def test_derivations_are_drawn_with_their_fragments(models, kind):
     deriver = Deriver(models[kind])
-    for tree in load("sampler", "train")[:40:4]:
+    for tree in load("village", "train")[:40:4]:
         derivation = deriver.derive(tree)
         drawing = Drawing.of_derivation(derivation)
         nodes = drawing.nodes

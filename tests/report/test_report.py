@@ -79,7 +79,7 @@ def require_harmless(text):
 @pytest.mark.parametrize("kind", KINDS)
 def test_sections(paths, tmp_path, kind):
     output = tmp_path / "report.html"
-    options = ["--dev=sampler:dev", "--fragments=5", "--derivations=2", "--worst=3", "--quiet"]
+    options = ["--dev=village:dev", "--fragments=5", "--derivations=2", "--worst=3", "--quiet"]
     assert report_command.main([*options, f"--output={output}", str(paths[kind])]) == 0
     text = output.read_text("utf-8")
     require_harmless(text)
@@ -94,7 +94,7 @@ def test_sections(paths, tmp_path, kind):
         assert "Log joint probability" in parts["training"]
         assert "Accepted proposals" in parts["training"]
         assert parts["training"].count("<svg") == parts["training"].count("<h3>") >= 3
-    gold = [Cleaning().apply(tree) for tree in load("sampler", "dev")]
+    gold = [Cleaning().apply(tree) for tree in load("village", "dev")]
     parser = Parser(paths[kind])
     score = evaluate(gold, [parser.analyse(tree.leaves()).tree for tree in gold])
     assert f"<td>{score.f1:.2f}</td>" in parts["scores"]

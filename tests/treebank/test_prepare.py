@@ -34,7 +34,7 @@ def there_and_back(trees):
 
 
 def test_bundled_treebank_there_and_back():
-    there_and_back(load("sampler"))
+    there_and_back(load("village"))
 
 
 @pytest.mark.parametrize("part", range(4))
@@ -51,7 +51,7 @@ def test_craft_there_and_back(treebanks, name):
 
 
 def test_prepared_corpus_keeps_the_words(tmp_path):
-    trees = load("sampler", "train")
+    trees = load("village", "train")
     corpus = prepare(trees, binarization=Binarization("right", 1), unknown=UnknownWords("signature", 1))
     corpus.save(tmp_path / "c.npz")
     again = FlatCorpus.load(tmp_path / "c.npz")
@@ -116,14 +116,14 @@ def test_debinarize(tsgkit):
 
 
 def test_pretty_export_and_packed_output_read_back(tsgkit, tmp_path):
-    clean = tsgkit("prepare", "sampler:dev").stdout
+    clean = tsgkit("prepare", "village:dev").stdout
     for write, name in (
         ("pretty", "a.mrg"),
         ("export", "a.export"),
         ("line", "a.mrg.gz"),
         ("line", "a.mrg.xz"),
     ):
-        tsgkit("prepare", "sampler:dev", f"--write={write}", "-o", name)
+        tsgkit("prepare", "village:dev", f"--write={write}", "-o", name)
         assert tsgkit("prepare", name).stdout == clean
     (tmp_path / "folder" / "deeper").mkdir(parents=True)
     (tmp_path / "folder" / "b.mrg").write_bytes(gzip.compress(TEXT.encode()))
@@ -142,7 +142,7 @@ def test_pretty_export_and_packed_output_read_back(tsgkit, tmp_path):
         (["nothing.mrg"], "", "nothing.mrg: there is no such file"),
         (["nltk:nonsense"], "", "nltk:nonsense: NLTK has no corpus"),
         (["nltk:words"], "", "nltk:words:"),
-        (["sampler:nonsense"], "", "the parts are train, dev, test"),
+        (["village:nonsense"], "", "the parts are train, dev, test"),
         (["--binarize=up", "-"], "", "--binarize=up: must be one of none, right, left, centre-head"),
         (["--split=1", "-"], TEXT, "--split=1: must be two or three shares"),
         (["--split=1,1", "-"], TEXT, "name them with --output"),
@@ -202,28 +202,28 @@ def test_features_of_labels(tsgkit):
 
 
 def test_split_and_statistics(tsgkit, tmp_path):
-    tsgkit("prepare", "sampler", "--split=80,10,10", "--shuffle=1", "-o", "s.mrg.gz", "--quiet")
+    tsgkit("prepare", "village", "--split=80,10,10", "--shuffle=1", "-o", "s.mrg.gz", "--quiet")
     names = [f"s.{part}.mrg.gz" for part in ("train", "dev", "test")]
     lines = [tsgkit("prepare", name).stdout.splitlines() for name in names]
-    assert sorted(itertools.chain(*lines)) == sorted(tsgkit("prepare", "sampler").stdout.splitlines())
-    table = tsgkit("prepare", "sampler:dev", "--statistics").stdout
-    assert table.splitlines()[0].split() == ["trees", str(len(load("sampler", "dev")))]
+    assert sorted(itertools.chain(*lines)) == sorted(tsgkit("prepare", "village").stdout.splitlines())
+    table = tsgkit("prepare", "village:dev", "--statistics").stdout
+    assert table.splitlines()[0].split() == ["trees", str(len(load("village", "dev")))]
 
 
 def test_parts_of_a_split_share_the_vocabulary_of_the_first(tsgkit, tmp_path):
-    tsgkit("prepare", "sampler", "--split=1,1", "--unknown=one", "--binarize=right", "-o", "s.npz")
+    tsgkit("prepare", "village", "--split=1,1", "--unknown=one", "--binarize=right", "-o", "s.npz")
     train, test = (FlatCorpus.load(tmp_path / f"s.{part}.npz") for part in ("train", "test"))
     assert preparation_of(test).lexicon == preparation_of(train).lexicon
-    tsgkit("prepare", "sampler", "--split=1,1", "--unknown=one", "--binarize=right", "-o", "s.mrg")
+    tsgkit("prepare", "village", "--split=1,1", "--unknown=one", "--binarize=right", "-o", "s.mrg")
     written = [words(tree) for tree in read_trees(tmp_path / "s.test.mrg")]
     assert written == [words(tree) for tree in test.trees(original_words=False)]
 
 
 def test_flat_corpus_from_the_command_line(tsgkit, tmp_path):
-    tsgkit("prepare", "sampler:dev", "--binarize=right", "--unknown=unicode", "-o", "c.npz")
+    tsgkit("prepare", "village:dev", "--binarize=right", "--unknown=unicode", "-o", "c.npz")
     corpus = FlatCorpus.load(tmp_path / "c.npz")
     decoded = [format_tree(preparation_of(corpus).decode(tree)) for tree in corpus.trees()]
-    assert decoded == tsgkit("prepare", "sampler:dev").stdout.splitlines()
+    assert decoded == tsgkit("prepare", "village:dev").stdout.splitlines()
 
 
 def test_memory_does_not_grow_with_the_file(tmp_path):

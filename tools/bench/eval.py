@@ -98,7 +98,7 @@ def write_pairs(gold: Path, test: Path, n_pairs: int) -> int:
 def source() -> Iterator[Tree]:
     folder = os.environ.get("TSGKIT_TREEBANKS")
     sample = Path(folder, "wsj-sample", "train.mrg") if folder else None
-    return read_trees(sample if sample and sample.exists() else "sampler")
+    return read_trees(sample if sample and sample.exists() else "village")
 
 
 def with_mistakes(tree: Tree, generator: random.Random) -> Tree:

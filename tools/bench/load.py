@@ -209,7 +209,7 @@ def main(argv: list[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         path = arguments["MODEL"] or str(Path(folder, "cfg.model"))
         if arguments["MODEL"] is None:
-            trees = load("sampler", "train")
+            trees = load("village", "train")
             cfg_model(prepare(trees, binarization=Binarization("right", 1), unknown=UnknownWords())).save(path)
         with server(path, threads, queue, timeout) as port:
             n_failed = run(port, threads, queue, askers, seconds)

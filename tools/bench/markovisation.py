@@ -108,7 +108,7 @@ def treebank_of(train: str | None, dev: str | None) -> Treebank:
         return read_treebank(train, train, dev)
     if sample := wsj_sample():
         return read_treebank("wsj-sample", *sample)
-    return read_treebank("sampler", "sampler:train", "sampler:dev")
+    return read_treebank("village", "village:train", "village:dev")
 
 
 def rows(

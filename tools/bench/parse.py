@@ -14,7 +14,7 @@ parser and BERKELEY_GRAMMAR a grammar trained with it on the same trees, it pars
 ours and with the --models.
 
 Options:
-  --treebanks=NAMES  Of sampler, generated and wsj-sample, separated by commas; all there are unless given.
+  --treebanks=NAMES  Of village, generated and wsj-sample, separated by commas; all there are unless given.
   --train=N          Training trees at most.
   --sentences=N      Sentences of each treebank at most.
   --repeat=N         Runs of everything that is timed. [default: 3]
@@ -147,7 +147,7 @@ def chosen_treebanks(arguments: dict[str, Any]) -> list[Treebank]:
     """The treebanks that the options ask for, cut to the size they ask for."""
     n_train, n_gold = (optional_integer(arguments, option, 1) for option in ("--train", "--sentences"))
     sources: dict[str, Callable[[], Treebank]] = {
-        "sampler": sampler,
+        "village": village,
         "generated": partial(generated, n_train, n_gold),
     }
     if sample := wsj_sample():
@@ -172,8 +172,8 @@ def read_treebank(name: str, train: str | Path, dev: str | Path) -> Treebank:
     return Treebank(name, list(read_trees(train)), cleaned(read_trees(dev)))
 
 
-def sampler() -> Treebank:
-    return Treebank("sampler", load(split="train"), cleaned(load(split="dev")))
+def village() -> Treebank:
+    return Treebank("village", load(split="train"), cleaned(load(split="dev")))
 
 
 def generated(n_train: int | None, n_gold: int | None) -> Treebank:

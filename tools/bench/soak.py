@@ -12,7 +12,7 @@ and seated again.
 Options:
   --parses=N        sentences to parse [default: 100000]
   --iterations=N    of every sampler [default: 1000]
-  --treebank=NAME   to train on [default: sampler:train]
+  --treebank=NAME   to train on [default: village:train]
   --tolerance=MB    growth over the second half that is still none [default: 2]
   -h, --help        this text
   --version         the version

@@ -9,7 +9,7 @@ with the same command; what is done is not done again.
 
 Options:
   --scale=NAME       smoke (a minute), small, or full [default: small].
-  --treebank=NAME    nltk (its sample of the Penn Treebank), sampler (the bundled one), a folder with the sections of
+  --treebank=NAME    nltk (its sample of the Penn Treebank), village (the bundled one), a folder with the sections of
                      the Penn Treebank, or a folder with train.mrg, dev.mrg and test.mrg [default: nltk].
   --folder=PATH      Where models and figures of finished runs are kept; build/experiments/... unless given.
   --page=PATH        The folder for the page of results and its figures; that of the runs unless given.

@@ -9,7 +9,7 @@ with the same command; what is done is not done again.
 
 Options:
   --scale=NAME       smoke (a minute), small, or full [default: small].
-  --treebank=NAME    nltk (its sample of the Penn Treebank), sampler (the bundled one), a folder with the sections of
+  --treebank=NAME    nltk (its sample of the Penn Treebank), village (the bundled one), a folder with the sections of
                      the Penn Treebank, or a folder with train.mrg, dev.mrg and test.mrg [default: nltk].
   --only=NAMES       Only these settings, separated by commas.
   --ablations        Other settings besides those of the paper's tables.

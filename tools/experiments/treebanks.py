@@ -45,7 +45,7 @@ def find_treebank(name: str, scale: str) -> Parts:
     Parameters
     ----------
     name : str
-        ``nltk`` (the sample that NLTK distributes), ``sampler`` (the bundled treebank), a folder of the Penn Treebank
+        ``nltk`` (the sample that NLTK distributes), ``village`` (the bundled treebank), a folder of the Penn Treebank
         with its sections 00 to 24, or a folder with ``train.mrg``, ``dev.mrg`` and ``test.mrg``.
     scale : {"smoke", "small", "full"}
         ``smoke`` takes only a few trees of each part; of the Penn Treebank, ``small`` trains on section 2 alone.
@@ -53,7 +53,7 @@ def find_treebank(name: str, scale: str) -> Parts:
     if name == "nltk":
         parts = {part: nltk_sample(numbers) for part, numbers in SAMPLE_FILES.items()}
         found = Parts("NLTK's sample of the Penn Treebank", **parts)
-    elif name == "sampler":
+    elif name == "village":
         found = Parts("the bundled treebank", *(cleaned(load(split=part)) for part in PARTS))
     else:
         found = folder_parts(Path(name), scale)
@@ -88,7 +88,7 @@ def nltk_sample(numbers: range) -> list[Tree]:
 def folder_parts(folder: Path, scale: str) -> Parts:
     """A folder of the user's: three files, or the sections of the Penn Treebank."""
     if not folder.is_dir():
-        raise UsageError(f"{folder}: no such folder; a treebank is nltk, sampler or a folder")
+        raise UsageError(f"{folder}: no such folder; a treebank is nltk, village or a folder")
     files = {part: folder / f"{part}.mrg" for part in PARTS}
     if all(path.is_file() for path in files.values()):
         return Parts(folder.name, *(cleaned(read_trees(path)) for path in files.values()))

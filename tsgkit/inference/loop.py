@@ -85,7 +85,7 @@ class Run:
     >>> from tempfile import TemporaryDirectory
     >>> from tsgkit.inference.tsg import TsgSettings, TsgTraining
     >>> from tsgkit.treebank import Binarization, UnknownWords, load, prepare
-    >>> corpus = prepare(load("sampler", "dev"), binarization=Binarization("right", 0), unknown=UnknownWords())
+    >>> corpus = prepare(load("village", "dev"), binarization=Binarization("right", 0), unknown=UnknownWords())
     >>> with TemporaryDirectory() as folder:
     ...     training = TsgTraining(corpus, TsgSettings(), iterations=3)
     ...     run = Run(training, Path(folder) / "tsg.model", iterations=3, quiet=True)

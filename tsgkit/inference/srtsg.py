@@ -202,7 +202,7 @@ class SrTraining:
     --------
     >>> from tsgkit.treebank import Binarization, UnknownWords, load, prepare
     >>> steps = {"binarization": Binarization("right", 0), "unknown": UnknownWords(threshold=0)}
-    >>> corpus = prepare(load("sampler", "dev"), **steps)
+    >>> corpus = prepare(load("village", "dev"), **steps)
     >>> settings = SrSettings(splits=1, split_iterations=2, joint_iterations=1, average=1)
     >>> training = SrTraining(corpus, settings, seed=1)
     >>> training.start()

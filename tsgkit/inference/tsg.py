@@ -125,7 +125,7 @@ class TsgTraining:
     Examples
     --------
     >>> from tsgkit.treebank import Binarization, UnknownWords, load, prepare
-    >>> corpus = prepare(load("sampler", "dev"), binarization=Binarization("right", 0), unknown=UnknownWords())
+    >>> corpus = prepare(load("village", "dev"), binarization=Binarization("right", 0), unknown=UnknownWords())
     >>> training = TsgTraining(corpus, TsgSettings(type_moves=100), iterations=5, seed=1)
     >>> training.start()
     >>> log_joints = [training.iterate(iteration)["log_joint"] for iteration in range(1, 6)]

@@ -107,7 +107,7 @@ def cfg_model(corpus: FlatCorpus) -> Model:
     Examples
     --------
     >>> from tsgkit.treebank import Binarization, UnknownWords, load, prepare
-    >>> corpus = prepare(load("sampler", "dev"), binarization=Binarization("right", 1), unknown=UnknownWords())
+    >>> corpus = prepare(load("village", "dev"), binarization=Binarization("right", 1), unknown=UnknownWords())
     >>> model = cfg_model(corpus)
     >>> model.kind, len(model.levels)
     ('cfg', 2)

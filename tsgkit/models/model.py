@@ -65,7 +65,7 @@ class Model:
     >>> from tempfile import TemporaryDirectory
     >>> from tsgkit.models.cfg import cfg_model
     >>> from tsgkit.treebank import Binarization, UnknownWords, load, prepare
-    >>> corpus = prepare(load("sampler", "dev"), binarization=Binarization("right", 0), unknown=UnknownWords())
+    >>> corpus = prepare(load("village", "dev"), binarization=Binarization("right", 0), unknown=UnknownWords())
     >>> with TemporaryDirectory() as folder:
     ...     cfg_model(corpus).save(f"{folder}/cfg.model")
     ...     Model.load(f"{folder}/cfg.model").kind

@@ -52,7 +52,7 @@ class ProductParser(Parser):
     >>> from tsgkit.models.cfg import cfg_model
     >>> from tsgkit.treebank import Binarization, UnknownWords, load, prepare
     >>> steps = {"binarization": Binarization("right", 0), "unknown": UnknownWords()}
-    >>> models = [cfg_model(prepare(load("sampler", part), **steps)) for part in ("train", "dev")]
+    >>> models = [cfg_model(prepare(load("village", part), **steps)) for part in ("train", "dev")]
     >>> print(ProductParser(models).analyse("the old man will smile .".split()).tree)
     (TOP
       (S

@@ -88,7 +88,7 @@ class Deriver:
     --------
     >>> from tsgkit.models.cfg import cfg_model
     >>> from tsgkit.treebank import Binarization, UnknownWords, load, prepare
-    >>> trees = load("sampler", "dev")
+    >>> trees = load("village", "dev")
     >>> corpus = prepare(trees, binarization=Binarization("right", 0), unknown=UnknownWords())
     >>> derivation = Deriver(cfg_model(corpus)).derive(trees[0])
     >>> derivation.steps[0].brackets, derivation.counts[0] > 0, len(derivation.steps) == len(derivation.nodes)
@@ -172,7 +172,7 @@ def derivation_of(model: Model, tree: Tree) -> Derivation:
     --------
     >>> from tsgkit.models.cfg import cfg_model
     >>> from tsgkit.treebank import Binarization, UnknownWords, load, prepare
-    >>> corpus = prepare(load("sampler", "dev"), binarization=Binarization("right", 0), unknown=UnknownWords())
+    >>> corpus = prepare(load("village", "dev"), binarization=Binarization("right", 0), unknown=UnknownWords())
     >>> tree = Tree.fromstring("(TOP (S (NP (PRP I)) (VP (VBD slept)) (. .)))")
     >>> for step in derivation_of(cfg_model(corpus), tree).steps[:3]:
     ...     print(step.brackets)

@@ -20,7 +20,7 @@ from tsgkit.treebank.export import format_export, read_export
 from tsgkit.treebank.trees import is_preterminal, preorder
 
 NLTK_PREFIX = "nltk:"
-BUNDLED = ("sampler",)
+BUNDLED = ("village",)
 SPLITS = ("train", "dev", "test")
 READ_FORMATS = ("auto", "brackets", "export")
 WRITE_FORMATS = ("line", "pretty", "export")
@@ -45,7 +45,7 @@ def read_trees(
     sources : str, path, or iterable of them
         Each a file (plain, gzip or xz), a folder (every file in it and below, in the order of their
         names), a glob pattern, ``-`` for stdin, ``nltk:NAME`` for an NLTK corpus with parsed sentences, or
-        ``sampler``, ``sampler:train``, ``sampler:dev``, ``sampler:test`` for the bundled treebank.
+        ``village``, ``village:train``, ``village:dev``, ``village:test`` for the bundled treebank.
     format : {"auto", "brackets", "export"}
         How files are written; ``auto`` looks at their beginning.
     skipped : list, optional
@@ -67,7 +67,7 @@ def read_trees(
 
     Examples
     --------
-    >>> tree = next(read_trees("sampler:train"))
+    >>> tree = next(read_trees("village:train"))
     >>> tree.label()  # the empty outer bracket of the Penn Treebank
     ''
     """
@@ -187,19 +187,19 @@ def bundled_folders(name: str, split: str | None = None) -> list[Path]:
     return [data / part for part in ([split] if split else SPLITS)]
 
 
-def load(name: str = "sampler", split: str | None = None) -> list[Tree]:
+def load(name: str = "village", split: str | None = None) -> list[Tree]:
     """The trees of a bundled treebank, as annotated.
 
     Parameters
     ----------
     name : str
-        ``"sampler"``: short documents of ordinary English, written for this project.
+        ``"village"``: short documents of ordinary English, written for this project.
     split : {"train", "dev", "test"}, optional
         One part; all of them by default.
 
     Examples
     --------
-    >>> trees = load("sampler", split="dev")
+    >>> trees = load("village", split="dev")
     >>> len(trees) > 40
     True
     """

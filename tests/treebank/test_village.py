@@ -1,4 +1,4 @@
-"""Machine checks of the bundled treebank, ``sampler``.
+"""Machine checks of the bundled treebank, ``village``.
 
 The trees are looked at exactly as they are stored: with function tags, empty
 elements and indices.
@@ -15,7 +15,7 @@ import tsgkit.treebank
 from tsgkit.treebank import load
 
 SPLITS = ("train", "dev", "test")
-DATA = Path(tsgkit.treebank.__file__).parent / "data" / "sampler"
+DATA = Path(tsgkit.treebank.__file__).parent / "data" / "village"
 
 POS_TAGS = """
 CC CD DT EX FW IN JJ JJR JJS LS MD NN NNS NNP NNPS PDT POS PRP PRP$ RB RBR RBS RP SYM TO UH
@@ -97,7 +97,7 @@ def without_empty(tree):
 
 @pytest.fixture(scope="module")
 def treebank():
-    return {split: load("sampler", split=split) for split in SPLITS}
+    return {split: load("village", split=split) for split in SPLITS}
 
 
 @pytest.fixture(scope="module")
