@@ -1,6 +1,61 @@
-# Draws from a numpy bit generator without the GIL; whoever draws holds the generator's lock.
+# Random numbers without the GIL: streams of our own for samplers, numpy's bit generators for the chart.
 from cpython.pycapsule cimport PyCapsule_GetPointer
+from libc.stdint cimport int64_t, uint64_t
+from libcpp.vector cimport vector
 from numpy.random cimport bitgen_t
+
+cdef extern from "stream.hpp" namespace "tsgkit" nogil:
+    # A stream depends on (seed, iteration, number) alone, so that threads can draw in any order.
+    cdef cppclass Rng "tsgkit::Stream":
+        Rng()
+        Rng(uint64_t seed, uint64_t iteration, uint64_t number)
+        double uniform()                                # in [0, 1)
+        uint64_t below(uint64_t n)                      # in 0 .. n - 1
+        double gamma(double shape)                      # rate 1
+        double beta(double a, double b)
+        int64_t binomial(int64_t n, double probability)
+
+    # The numbers 0 .. n_items - 1 in a random order.
+    vector[int64_t] random_order(int64_t n_items, Rng rng) except +
+
+
+# What a stream is for: every purpose of every sampler has its own streams, numbered `purpose << 40 | item`.
+cdef enum Purpose:
+    # Derivations with substitution and insertion.
+    TREE = 0
+    FREEZE = 1
+    PROPOSE = 2
+    TREE_ORDER = 3
+    HYPER = 4
+    STOP = 5
+    START = 6
+    SITE = 7
+    SITE_ORDER = 8
+    TYPE = 9
+    INSERTION = 10
+    # Subcategories.
+    SPLIT_TREE = 32
+    SPLIT_TREE_ORDER = 33
+    SPLIT_HYPER = 34
+    SPLIT_START = 35
+    SPLIT_TYPE = 36
+    SPLIT_MERGE = 37
+    # Derivations of refined trees.
+    REFINED_TREE = 48
+    REFINED_TREE_ORDER = 49
+    REFINED_HYPER = 50
+    REFINED_STOP = 51
+    REFINED_START = 52
+    REFINED_SITE = 53
+    REFINED_SITE_ORDER = 54
+
+
+cdef inline Rng rng_for(uint64_t seed, uint64_t iteration, Purpose purpose, uint64_t item) noexcept nogil:
+    return Rng(seed, iteration, <uint64_t>purpose << 40 | item)
+
+
+cdef class Stream:
+    cdef Rng rng
 
 
 cdef inline bitgen_t* bitgen_of(object bit_generator) except NULL:
@@ -8,5 +63,5 @@ cdef inline bitgen_t* bitgen_of(object bit_generator) except NULL:
 
 
 cdef inline double uniform(bitgen_t* generator) noexcept nogil:
-    """A number in [0, 1)."""
+    """A number in [0, 1); whoever draws holds the generator's lock."""
     return generator.next_double(generator.state)

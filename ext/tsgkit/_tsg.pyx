@@ -13,7 +13,7 @@ from libc.stdint cimport uint8_t, uint64_t
 from libcpp cimport bool as cpp_bool
 from libcpp.vector cimport vector
 
-from tsgkit._restaurant cimport House, Tables
+from tsgkit._old_restaurant cimport House, Tables
 from tsgkit._types cimport index_t, symbol_t
 from tsgkit._vectors cimport copy_indices, copy_numbers, copy_symbols
 

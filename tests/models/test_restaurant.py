@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from reference import pyp
 
-from tsgkit import _crp
+from tsgkit import _restaurant
 from tsgkit.models.restaurant import Parameters, PitmanYorProcess, Stream
 
 BASE = {"a": 0.5, "b": 0.3, "c": 0.2}
@@ -152,7 +152,7 @@ def test_who_leaves_is_drawn_among_customers_and_not_among_tables():
     stream = Stream(1)
     n_seen = n_from_small = 0
     while n_seen < 3000:
-        restaurant = _crp.Restaurant()
+        restaurant = _restaurant.DishRestaurant()
         for _ in range(5):
             restaurant.seat("soup", 1.0, 0.5, 1.0, stream)
         if restaurant.table_sizes("soup") == [2, 3]:

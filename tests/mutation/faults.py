@@ -18,7 +18,8 @@ class Fault(NamedTuple):
     tests: str
 
 
-HOUSES = "ext/tsgkit/restaurant.hpp"
+RESTAURANT = "ext/tsgkit/_restaurant.pxd"
+HYPERPARAMETERS = "ext/tsgkit/_restaurant.pyx"
 STORE = "ext/tsgkit/fragments.hpp"
 TSG = "ext/tsgkit/tsg_sampler.hpp"
 SR = "ext/tsgkit/sr_sampler.hpp"
@@ -46,66 +47,66 @@ FAULTS = [
     # ---- restaurants
     Fault(
         "sign of the discount",
-        HOUSES,
-        "return tables.n_customers - discount * tables.n_tables;",
-        "return tables.n_customers + discount * tables.n_tables;",
-        "_crp",
+        RESTAURANT,
+        "return tables.n_customers - restaurant.discount * tables.n_tables",
+        "return tables.n_customers + restaurant.discount * tables.n_tables",
+        "_restaurant",
         RESTAURANT_TESTS,
     ),
     Fault(
         "new table without the tables there are",
-        HOUSES,
-        "return strength + discount * static_cast<double>(n_tables);",
-        "return strength + discount;",
-        "_crp",
+        RESTAURANT,
+        "return restaurant.strength + restaurant.discount * <double>restaurant.n_tables",
+        "return restaurant.strength + restaurant.discount",
+        "_restaurant",
         RESTAURANT_TESTS,
     ),
     Fault(
         "denominator of tables instead of customers",
-        HOUSES,
-        "return strength + static_cast<double>(n_customers);",
-        "return strength + static_cast<double>(n_tables);",
-        "_crp",
+        RESTAURANT,
+        "return restaurant.strength + <double>restaurant.n_customers",
+        "return restaurant.strength + <double>restaurant.n_tables",
+        "_restaurant",
         RESTAURANT_TESTS,
     ),
     Fault(
         "a table that empties stays",
-        HOUSES,
-        "n_tables -= size == 1;",
-        "n_tables -= size == 0;",
-        "_crp",
+        RESTAURANT,
+        "restaurant.n_tables -= size == 1",
+        "restaurant.n_tables -= size == 0",
+        "_restaurant",
         RESTAURANT_TESTS,
     ),
     Fault(
         "tables drawn without the discount",
-        HOUSES,
-        "target -= (entry.first - discount) * entry.second;",
-        "target -= entry.first * entry.second;",
-        "_crp",
+        RESTAURANT,
+        "target -= (tables.by_size[position].size - discount) * tables.by_size[position].n_tables",
+        "target -= tables.by_size[position].size * tables.by_size[position].n_tables",
+        "_restaurant",
         RESTAURANT_TESTS,
     ),
     Fault(
         "customers drawn by table",
-        HOUSES,
-        "target -= static_cast<int64_t>(entry.first) * entry.second;",
-        "target -= entry.second;",
-        "_crp",
+        RESTAURANT,
+        "target -= <int64_t>tables.by_size[position].size * tables.by_size[position].n_tables",
+        "target -= tables.by_size[position].n_tables",
+        "_restaurant",
         RESTAURANT_TESTS,
     ),
     Fault(
         "seating counts one table too many",
-        HOUSES,
-        "for (int64_t table = 1; table < house.n_tables; ++table) sum +=",
-        "for (int64_t table = 1; table <= house.n_tables; ++table) sum +=",
-        "_crp",
+        HYPERPARAMETERS,
+        "for table in range(1, restaurant.n_tables):\n            result +=",
+        "for table in range(1, restaurant.n_tables + 1):\n            result +=",
+        "_restaurant",
         RESTAURANT_TESTS,
     ),
     Fault(
         "discount and strength from each other's draws",
-        HOUSES,
-        "(y ? ones_y : zeros_y) += 1.0;",
-        "(y ? zeros_y : ones_y) += 1.0;",
-        "_crp",
+        HYPERPARAMETERS,
+        "            sums.ones_y += 1.0\n        else:\n            sums.zeros_y += 1.0",
+        "            sums.zeros_y += 1.0\n        else:\n            sums.ones_y += 1.0",
+        "_restaurant",
         RESTAURANT_TESTS,
     ),
     # ---- tree-substitution grammars

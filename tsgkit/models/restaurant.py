@@ -7,7 +7,8 @@ the base distribution, so where the base is a process itself, it seats a custome
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator
 
-from tsgkit._crp import Restaurant, Stream, draw_parameters
+from tsgkit._random import Stream
+from tsgkit._restaurant import DishRestaurant, draw_parameters
 
 __all__ = ["Parameters", "PitmanYorProcess", "Stream"]
 
@@ -51,7 +52,7 @@ class Parameters:
         self._strength = float(value)
 
     def resample(self, processes: Iterable["PitmanYorProcess"], stream: Stream) -> None:
-        """Draw both anew, given who sits where in all processes that share them.
+        """Resample both, given who sits where in all processes that share them.
 
         Parameters
         ----------
@@ -118,7 +119,7 @@ class PitmanYorProcess:
             raise ValueError(f"the base probability {base} is not a positive number")
         self._base = base
         self.parameters = Parameters() if parameters is None else parameters
-        self._restaurant = Restaurant()
+        self._restaurant = DishRestaurant()
 
     @property
     def base(self) -> "PitmanYorProcess | float | Callable[[Hashable], float]":
@@ -152,16 +153,16 @@ class PitmanYorProcess:
     def seat(self, dish: Hashable, stream: Stream) -> None:
         """Seat a customer who ordered `dish`, here and wherever new tables need one."""
         levels = list(self._downwards(dish))
-        last_base = levels[0][1]
-        if not 0 < last_base < math.inf:
-            raise ValueError(f"the last base distribution gives {dish!r} the probability {last_base}")
+        base_probability = levels[0][1]
+        if not 0 < base_probability < math.inf:
+            raise ValueError(f"the base distribution P0 gives {dish!r} the probability {base_probability}")
         for process, base, _ in reversed(levels):
             discount, strength = process.parameters.discount, process.parameters.strength
             if not process._restaurant.seat(dish, base, discount, strength, stream):
                 return
 
     def unseat(self, dish: Hashable, stream: Stream) -> None:
-        """Unseat a customer of `dish`, any one of them; tables that empty are removed, down to the last base."""
+        """Unseat a customer of `dish`, any one of them; tables that empty are removed, down to the base distribution P0."""
         for process in self._levels():
             if not process._restaurant.unseat(dish, stream):
                 return
@@ -175,7 +176,7 @@ class PitmanYorProcess:
         log_probability: float = self._restaurant.log_seating(self.parameters.discount, self.parameters.strength)
         if not isinstance(self._base, PitmanYorProcess):
             for dish in self.dishes():
-                log_probability += self.counts(dish)[1] * math.log(self._last_base(dish))
+                log_probability += self.counts(dish)[1] * math.log(self._p0(dish))
         return log_probability
 
     def _levels(self) -> Iterator["PitmanYorProcess"]:
@@ -185,14 +186,14 @@ class PitmanYorProcess:
             yield process
             process = process._base
 
-    def _last_base(self, dish: Hashable) -> float:
+    def _p0(self, dish: Hashable) -> float:
         assert not isinstance(self._base, PitmanYorProcess)
         return self._base(dish) if callable(self._base) else self._base
 
     def _downwards(self, dish: Hashable) -> Iterator[tuple["PitmanYorProcess", float, float]]:
-        """Every process from the last base to this one, with a dish's base probability and probability."""
+        """Every process from P0 to this one, with a dish's base probability and probability."""
         levels = list(self._levels())
-        probability = levels[-1]._last_base(dish)
+        probability = levels[-1]._p0(dish)
         for process in reversed(levels):
             base = probability
             discount, strength = process.parameters.discount, process.parameters.strength

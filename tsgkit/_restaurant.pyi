@@ -1,10 +1,8 @@
 from collections.abc import Hashable, Iterable
 
-class Stream:
-    def __init__(self, seed: int, iteration: int = 0, number: int = 0) -> None: ...
-    def uniform(self) -> float: ...
+from tsgkit._random import Stream
 
-class Restaurant:
+class DishRestaurant:
     def __init__(self) -> None: ...
     @property
     def n_customers(self) -> int: ...
@@ -19,5 +17,5 @@ class Restaurant:
     def log_seating(self, discount: float, strength: float) -> float: ...
 
 def draw_parameters(
-    restaurants: Iterable[Restaurant], discount: float, strength: float, stream: Stream
+    restaurants: Iterable[DishRestaurant], discount: float, strength: float, stream: Stream
 ) -> tuple[float, float]: ...
