@@ -57,8 +57,8 @@ def model_of(kind, threads=1):
 def digest_of(model):
     """Of all whole numbers, names and words of a model."""
     digest = hashlib.sha256()
-    for level in model.levels:
-        header, arrays = level.grammar.to_parts()
+    for stage in model.stages:
+        header, arrays = stage.grammar.to_parts()
         digest.update(json.dumps([header["labels"], header["words"], header["root"]]).encode())
         for name in sorted(arrays):
             if arrays[name].dtype.kind in "iu":

@@ -82,7 +82,7 @@ def test_defaults(run, tmp_path, model):
     binarization, lexicon = made.preparation.binarization, made.preparation.lexicon
     assert (binarization.method, binarization.horizontal, binarization.vertical) == ("right", 1, 2)
     assert (lexicon.settings.model, lexicon.settings.threshold) == ("unicode", 1)
-    assert (made.kind, made.info["trees"], len(made.levels)) == ("cfg", 312, 2)
+    assert (made.kind, made.info["trees"], len(made.stages)) == ("cfg", 312, 2)
 
 
 def test_a_prepared_corpus(run, tmp_path, model):

@@ -157,9 +157,9 @@ def use_grammar(grammar: WeightedGrammar) -> None:
 
 
 def grammar_levels(grammar: WeightedGrammar) -> list[Any]:
-    from tsgkit.models.model import Level  # noqa: PLC0415 - only here
+    from tsgkit.models.model import Stage  # noqa: PLC0415 - only here
 
-    return [Level(grammar)]
+    return [Stage(grammar)]
 
 
 def scores(data: bytes, folder: Path) -> None:

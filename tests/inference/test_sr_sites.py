@@ -73,7 +73,7 @@ def test_phases_and_the_mean(tmp_path):
 def test_the_model_parses(tmp_path):
     run_of(tmp_path / "m", site_iterations=3).run()
     model = Model.load(tmp_path / "m")
-    assert len(model.levels) == 4
+    assert len(model.stages) == 4
     tree = Parser(model).parse_one(["The", "old", "mill", "stood", "by", "the", "unseenwordly", "."])
     assert tree.label() == "TOP"
     assert len(tree.leaves()) == 8

@@ -70,8 +70,8 @@ def test_probability_of_a_tree_is_the_product_of_its_rules():
 )
 def test_every_level_is_a_proper_grammar(binarization, unknown):
     model = cfg_model(sampler(binarization, UnknownWords(unknown)))
-    for level in model.levels:
-        report = level.grammar.validate()
+    for stage in model.stages:
+        report = stage.grammar.validate()
         assert report.is_proper
         assert not report.unreachable
         assert not report.unproductive
@@ -81,8 +81,8 @@ def test_the_coarse_grammar_is_that_of_the_plain_labels():
     """Erasing the annotations of the markovised corpus gives the grammar of the corpus without them."""
     model = cfg_model(sampler(Binarization("right", 1, 2)))
     plain = cfg_model(sampler(Binarization("right", 0, 1)))
-    coarse, expected = model.levels[0].grammar, plain.grammar
-    assert len(plain.levels) == 1
+    coarse, expected = model.stages[0].grammar, plain.grammar
+    assert len(plain.stages) == 1
     order = [coarse.labels.index(label) for label in expected.labels]
     assert [coarse.words.index(word) for word in expected.words] == list(range(len(coarse.words)))
     for kind, n_labels in (("binary", 3), ("unary", 2), ("lexical", 1)):
@@ -95,7 +95,7 @@ def test_the_coarse_grammar_is_that_of_the_plain_labels():
 
 def test_maps_join_each_level_to_the_next():
     model = cfg_model(sampler(Binarization("right", 1, 2)))
-    for coarse, fine in pairwise(model.levels):
+    for coarse, fine in pairwise(model.stages):
         names = [coarse.grammar.labels[number] for number in fine.label_map]
         assert coarse_labels(fine.grammar.labels)[0] == coarse.grammar.labels
         assert names[fine.grammar.label[fine.grammar.root]] == "TOP"

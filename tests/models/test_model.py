@@ -51,24 +51,24 @@ def test_there_and_back(model, path):
     assert (back.kind, back.preparation) == ("cfg", model.preparation)
     assert back.info["trees"] == 2
     assert back.state["counts"].tolist() == [0, 1, 2]
-    assert len(back.levels) == 2
-    for ours, theirs in zip(back.levels, model.levels, strict=True):
+    assert len(back.stages) == 2
+    for ours, theirs in zip(back.stages, model.stages, strict=True):
         assert (ours.label_map is None) == (theirs.label_map is None)
         for name in RULE_KINDS:
             assert np.array_equal(getattr(ours.grammar, name), getattr(theirs.grammar, name))
             weights = f"{name}_weight"
             assert np.array_equal(getattr(ours.grammar, weights), getattr(theirs.grammar, weights))
-    assert back.levels[1].label_map.tolist() == model.levels[1].label_map.tolist()
+    assert back.stages[1].label_map.tolist() == model.stages[1].label_map.tolist()
     assert_works(back)
 
 
 def test_symbol_maps_are_kept(model, tmp_path):
     other = copy.copy(model)
-    other.levels = [model.levels[0], copy.copy(model.levels[1])]
-    other.levels[1].symbol_map = model.levels[1].label_map  # of a PCFG, labels are symbols
+    other.stages = [model.stages[0], copy.copy(model.stages[1])]
+    other.stages[1].symbol_map = model.stages[1].label_map  # of a PCFG, labels are symbols
     other.save(tmp_path / "model")
     back = Model.load(tmp_path / "model")
-    assert back.levels[1].symbol_map.tolist() == model.levels[1].label_map.tolist()
+    assert back.stages[1].symbol_map.tolist() == model.stages[1].label_map.tolist()
     assert_works(back)
 
 

@@ -26,9 +26,9 @@ import tsgkit
 from tsgkit.errors import UsageError
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.models.cfg import cfg_model
-from tsgkit.models.model import Level, Model
+from tsgkit.models.model import Model, Stage
 from tsgkit.parsing import Parser
-from tsgkit.parsing.engine import OBJECTIVES, PRUNING, Chain, Engine, EngineSettings
+from tsgkit.parsing.engine import OBJECTIVES, PRUNING, Cascade, Engine, EngineSettings
 from tsgkit.parsing.parser import brackets_of
 from tsgkit.treebank import Binarization, Cleaning, Preparation, UnknownWords, load, prepare
 
@@ -42,7 +42,7 @@ def village_model(binarization, split="train"):
 
 @pytest.fixture(scope="module")
 def model():
-    """The village treebank's PCFG with the default options of `tsgkit train`: two levels."""
+    """The village treebank's PCFG with the default options of `tsgkit train`: two stages."""
     return village_model(Binarization("right", 1, 2))
 
 
@@ -58,8 +58,8 @@ def dev():
 
 def model_of(*grammars, maps=()):
     """A model of plain grammars, without classes for words."""
-    levels = [Level(grammar, label_map) for grammar, label_map in zip(grammars, (None, *maps), strict=True)]
-    return Model("cfg", Preparation(Cleaning()), levels)
+    stages = [Stage(grammar, label_map) for grammar, label_map in zip(grammars, (None, *maps), strict=True)]
+    return Model("cfg", Preparation(Cleaning()), stages)
 
 
 # PP attachment: S -> NP VP, where the VP or the object takes the PP. Two symbols of NP, one bridge.
@@ -96,8 +96,8 @@ def trees_by_enumeration(grammar, sentence):
 
 
 def engine_of(grammar, sentence, **options):
-    chain = Chain([Level(grammar)])
-    return Engine(chain, EngineSettings(**options)), [lexical_entries(grammar, chain.indices[0], sentence)]
+    cascade = Cascade([Stage(grammar)])
+    return Engine(cascade, EngineSettings(**options)), [lexical_entries(grammar, cascade.indices[0], sentence)]
 
 
 def random():
@@ -263,17 +263,19 @@ def test_pruning_keeps_what_it_should(data):
     n_labels = len(grammar.labels)
     middle = list(range(n_labels))
     coarsest = [min(number, 1) for number in middle]
-    chain = Chain(
+    cascade = Cascade(
         [
-            Level(projected(grammar, coarsest)),
-            Level(projected(grammar, middle), np.array(coarsest)),
-            Level(grammar, np.array(middle)),
+            Stage(projected(grammar, coarsest)),
+            Stage(projected(grammar, middle), np.array(coarsest)),
+            Stage(grammar, np.array(middle)),
         ]
     )
-    words = [lexical_entries(one, index, sentence) for one, index in zip(chain.grammars, chain.indices, strict=True)]
+    words = [
+        lexical_entries(one, index, sentence) for one, index in zip(cascade.grammars, cascade.indices, strict=True)
+    ]
     for objective, pruning in itertools.product(("mpd", "max-rule"), PRUNING):
         answers = {
-            threshold: Engine(chain, EngineSettings(objective, threshold, pruning)).best(words, random())
+            threshold: Engine(cascade, EngineSettings(objective, threshold, pruning)).best(words, random())
             for threshold in (0.0, 1e-200, 0.3)
         }
         exact = answers[0.0]
@@ -325,7 +327,7 @@ def test_the_two_shares_that_pruning_goes_by(objective):
 
 def test_pruning_looks_at_less(model, dev):
     parser = Parser(model)
-    engine = Engine(parser.chain, parser.settings)
+    engine = Engine(parser.cascade, parser.settings)
     words = max(dev, key=len)
     symbols = model.preparation.vocabulary_words(words)
     entries = [table.entries(symbols) for table in parser.tables]

@@ -167,7 +167,7 @@ def test_a_model_without_history_has_no_training_section(models):
     model = models["tsg"]
     kept = {name: value for name, value in model.state.items() if not name.startswith("history_")}
     assert any(name.startswith("history_") for name in model.state)
-    bare = type(model)(model.kind, model.preparation, model.levels, model.info, kept, model.corpus)
+    bare = type(model)(model.kind, model.preparation, model.stages, model.info, kept, model.corpus)
     text = Report([bare], ["m"]).page()
     assert 'id="training"' not in text
     assert 'id="sizes"' in text

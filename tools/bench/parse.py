@@ -262,7 +262,7 @@ def clock_seconds(parser: Parser, sentences: Sequence[Words], threads: int) -> f
 
 def search_errors(parser: Parser, sentences: Sequence[Words], n_sentences: int) -> str:
     """In how many of sentences from all over the treebank pruning changes the tree."""
-    if len(parser.model.levels) == 1 or not n_sentences:
+    if len(parser.model.stages) == 1 or not n_sentences:
         return "-"
     step = max(1, len(sentences) // n_sentences)
     changed, total = parser.search_errors(itertools.islice(sentences, 0, step * n_sentences, step))

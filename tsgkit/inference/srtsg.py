@@ -11,7 +11,7 @@ from tsgkit.errors import UsageError
 from tsgkit.inference.checkpoint import corpus_digest
 from tsgkit.inference.loop import Record
 from tsgkit.inference.tsg import TsgSettings, TsgTraining
-from tsgkit.models.model import Level, Model, parts_of
+from tsgkit.models.model import Model, Stage, parts_of
 from tsgkit.models.rules import TreeArrays, number_rules
 from tsgkit.models.srtsg import (
     BASES,
@@ -499,16 +499,16 @@ class SrTraining:
             raw_probabilities(self.trees, self.settings.base, subcategories, bool(self.words.classes)),
             self.settings.levels,
         )
-        return self.model_of(self.chain(refined), means.n_samples)
+        return self.model_of(self.cascade(refined), means.n_samples)
 
     def site_model(self, sampler: SrSiteSampler) -> Model:
         """The same once sites are sampled."""
         parts = self.site_parts(sampler)
         if self.insertions is None:
-            return self.model_of(self.site_chain(SiteGrammar(*parts)), parts.means.n_samples)
+            return self.model_of(self.site_cascade(SiteGrammar(*parts)), parts.means.n_samples)
         average = self.insertions.mean()
         grammar = InsertionGrammar(*parts, average=average)
-        model = self.model_of(self.site_chain(grammar), average.n_samples)
+        model = self.model_of(self.site_cascade(grammar), average.n_samples)
         model.state[SYMBOLS_WITH_INSERTION] = grammar.symbol_of()
         return model
 
@@ -519,12 +519,12 @@ class SrTraining:
             means.add(sampler, self.words, levels)
         return SiteParts(self.corpus, self.trees, self.words, self.splits[-1], means, self.settings.base, levels)
 
-    def model_of(self, levels: list[Level], n_samples: int) -> Model:
+    def model_of(self, stages: list[Stage], n_samples: int) -> Model:
         info = {"settings": asdict(self.settings), "seed": self.seed, "samples": n_samples}
         info |= {"trees": self.corpus.n_trees, "tokens": self.corpus.n_tokens}
         means = ("mean_", f"{INSERTION_PREFIX}average_")
         state = {name: value for name, value in self.state().items() if not name.startswith(means)}
-        return Model("srtsg", preparation_of(self.corpus), levels, info, state, self.corpus)
+        return Model("srtsg", preparation_of(self.corpus), stages, info, state, self.corpus)
 
     def ancestors(self, split: int) -> np.ndarray:
         """For every refined symbol the one it was before the splits after number `split`."""
@@ -533,31 +533,31 @@ class SrTraining:
             ancestor = later.parent[ancestor]
         return ancestor
 
-    def site_chain(self, sites: SiteGrammar) -> list[Level]:
+    def site_cascade(self, sites: SiteGrammar) -> list[Stage]:
         """The treebank's own grammar, refined rules of the split in the middle and of the last, and the transform."""
         fine = sites.grammar()
         same = np.arange(len(self.corpus.labels), dtype=np.int32)
         middle = self.ancestors((len(self.splits) + 1) // 2)
         last = np.arange(len(middle))
         refined, coarse = sites.coarse_grammar(self.symbols(), middle)
-        levels = [Level(refined.raw_grammar(coarse)), Level(coarse, same, coarse.label.astype(np.int32))]
+        stages = [Stage(refined.raw_grammar(coarse)), Stage(coarse, same, coarse.label.astype(np.int32))]
         if middle.max() < last.max():
             _, flat = sites.coarse_grammar(self.symbols(), last)
             # Beside the refined symbols, both have the same for every label.
             others = np.arange(flat.n_symbols - len(last)) + middle.max() + 1
-            levels.append(Level(flat, same, np.concatenate([middle, others]).astype(np.int32)))
-        return [*levels, Level(fine, same, sites.symbol_map(fine, last if len(levels) > 2 else middle))]
+            stages.append(Stage(flat, same, np.concatenate([middle, others]).astype(np.int32)))
+        return [*stages, Stage(fine, same, sites.symbol_map(fine, last if len(stages) > 2 else middle))]
 
-    def chain(self, refined: RefinedGrammar) -> list[Level]:
+    def cascade(self, refined: RefinedGrammar) -> list[Stage]:
         """The treebank's own grammar, the split in the middle, and all splits."""
         fine = refined.grammar()
         same = np.arange(len(self.corpus.labels), dtype=np.int32)
-        levels = [Level(refined.raw_grammar(fine))]
+        stages = [Stage(refined.raw_grammar(fine))]
         middle = (len(self.splits) + 1) // 2
         if middle == len(self.splits):
-            return [*levels, Level(fine, same, fine.label.astype(np.int32))]
+            return [*stages, Stage(fine, same, fine.label.astype(np.int32))]
         coarse, symbol_map = refined.projected(fine, self.ancestors(middle))
-        return [*levels, Level(coarse, same, coarse.label.astype(np.int32)), Level(fine, same, symbol_map)]
+        return [*stages, Stage(coarse, same, coarse.label.astype(np.int32)), Stage(fine, same, symbol_map)]
 
 
 class SiteParts(NamedTuple):

@@ -10,7 +10,7 @@ from tsgkit.errors import UsageError
 from tsgkit.inference.checkpoint import corpus_digest
 from tsgkit.inference.loop import Record
 from tsgkit.models.cfg import train_cfg
-from tsgkit.models.model import Level, Model
+from tsgkit.models.model import Model, Stage
 from tsgkit.models.rules import TreeArrays, number_rules
 from tsgkit.models.tsg import TsgAverage, TsgSample, coarser_symbols
 from tsgkit.treebank import FlatCorpus
@@ -276,13 +276,13 @@ class TsgTraining:
         same = np.arange(len(self.corpus.labels), dtype=np.int32)
         if self.settings.insertion:
             coarse = average.coarse_grammar(self.sampler.states(), *parts)
-            levels = [Level(coarse), Level(grammar, same, coarser_symbols(grammar))]
+            stages = [Stage(coarse), Stage(grammar, same, coarser_symbols(grammar))]
         else:
-            levels = [Level(train_cfg(self.corpus)), Level(grammar, same)]
+            stages = [Stage(train_cfg(self.corpus)), Stage(grammar, same)]
         info = {"settings": asdict(self.settings), "seed": self.seed, "samples": average.n_samples}
         info |= {"trees": self.corpus.n_trees, "tokens": self.corpus.n_tokens}
         state = {name: value for name, value in self.state().items() if not name.startswith("average_")}
-        return Model(self.settings.model, preparation_of(self.corpus), levels, info, state, self.corpus)
+        return Model(self.settings.model, preparation_of(self.corpus), stages, info, state, self.corpus)
 
 
 def type_numbers(record: Record) -> list[float]:

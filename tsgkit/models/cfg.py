@@ -1,6 +1,6 @@
 """The plain PCFG: relative frequencies of the rules of a prepared corpus, ``P(r) = C(r) / C(root of r)``.
 
-The baseline of every comparison, and the first grammar of every coarse-to-fine chain.
+The baseline of every comparison, and the first grammar of every coarse-to-fine cascade.
 """
 
 from collections import Counter
@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from tsgkit.grammar import WeightedGrammar
-from tsgkit.models.model import Level, Model
+from tsgkit.models.model import Model, Stage
 from tsgkit.models.rules import RuleCounts, count_rules
 from tsgkit.treebank import FlatCorpus
 from tsgkit.treebank.binarize import coarse_label
@@ -109,15 +109,15 @@ def cfg_model(corpus: FlatCorpus) -> Model:
     >>> from tsgkit.treebank import Binarization, UnknownWords, load, prepare
     >>> corpus = prepare(load("village", "dev"), binarization=Binarization("right", 1), unknown=UnknownWords())
     >>> model = cfg_model(corpus)
-    >>> model.kind, len(model.levels)
+    >>> model.kind, len(model.stages)
     ('cfg', 2)
     """
     rules = count_rules(corpus)
     fine = cfg_grammar(rules, corpus)
     names, label_map = coarse_labels(corpus.labels)
-    levels = [Level(fine)]
+    stages = [Stage(fine)]
     if len(names) < len(corpus.labels):
         coarse_rules = project_rules(rules, label_map, len(names))
         coarse_corpus = replace(corpus, labels=names, label=label_map[corpus.label])
-        levels = [Level(cfg_grammar(coarse_rules, coarse_corpus)), Level(fine, label_map)]
-    return Model("cfg", preparation_of(corpus), levels)
+        stages = [Stage(cfg_grammar(coarse_rules, coarse_corpus)), Stage(fine, label_map)]
+    return Model("cfg", preparation_of(corpus), stages)

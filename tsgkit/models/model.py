@@ -1,4 +1,4 @@
-"""A trained model as a file: how its corpus was prepared, and a chain of grammars from coarse to fine.
+"""A trained model as a file: how its corpus was prepared, and a coarse-to-fine cascade of grammars.
 
 Parsers need nothing else. A model that training can continue from keeps its state in arrays of its own
 beside the grammars.
@@ -19,12 +19,12 @@ from tsgkit.treebank.binarize import undo_label
 
 KIND = "model"
 VERSION = 1
-MAX_LEVELS = 64
+MAX_STAGES = 64
 
 
 @dataclass
-class Level:
-    """A grammar of a coarse-to-fine chain.
+class Stage:
+    """One grammar of a coarse-to-fine cascade.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Model:
         ``cfg``, ``tsg``, ...
     preparation : Preparation
         How trees and words were made ready, and how to undo it.
-    levels : list of Level
+    stages : list of Stage
         From the coarsest grammar to the one that decides.
     info : dict
         Settings, seed and figures of the training, as plain JSON values.
@@ -74,7 +74,7 @@ class Model:
 
     kind: str
     preparation: Preparation
-    levels: list[Level]
+    stages: list[Stage]
     info: dict[str, Any] = field(default_factory=dict)
     state: dict[str, np.ndarray] = field(default_factory=dict)
     corpus: FlatCorpus | None = None
@@ -82,7 +82,7 @@ class Model:
     @property
     def grammar(self) -> WeightedGrammar:
         """The finest grammar."""
-        return self.levels[-1].grammar
+        return self.stages[-1].grammar
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one file, whole or not at all."""
@@ -93,13 +93,13 @@ class Model:
             "levels": [],
         }
         arrays = {f"state.{name}": array for name, array in self.state.items()}
-        for number, level in enumerate(self.levels):
-            level_header, level_arrays = level.grammar.to_parts()
-            header["levels"].append(level_header)
-            arrays.update({f"level{number}.{name}": array for name, array in level_arrays.items()})
+        for number, stage in enumerate(self.stages):
+            stage_header, stage_arrays = stage.grammar.to_parts()
+            header["levels"].append(stage_header)
+            arrays.update({f"level{number}.{name}": array for name, array in stage_arrays.items()})
             for name in ("label_map", "symbol_map"):
-                if getattr(level, name) is not None:
-                    arrays[f"level{number}.{name}"] = np.asarray(getattr(level, name), dtype=np.int32)
+                if getattr(stage, name) is not None:
+                    arrays[f"level{number}.{name}"] = np.asarray(getattr(stage, name), dtype=np.int32)
         if self.corpus is not None:
             header["corpus"], corpus_arrays = self.corpus.to_parts()
             del header["corpus"]["settings"]  # the preparation, which is in the header already
@@ -113,21 +113,21 @@ class Model:
         require(isinstance(header.get("model"), str), path, "the kind of model is missing")
         require(isinstance(header.get("info"), dict), path, "the settings are missing")
         headers: list[dict[str, Any]] = header.get("levels")  # type: ignore[assignment]
-        is_list = isinstance(headers, list) and 0 < len(headers) <= MAX_LEVELS
+        is_list = isinstance(headers, list) and 0 < len(headers) <= MAX_STAGES
         require(is_list and all(isinstance(one, dict) for one in headers), path, "the grammars are missing")
-        levels: list[Level] = []
-        for number, level_header in enumerate(headers):
+        stages: list[Stage] = []
+        for number, stage_header in enumerate(headers):
             own = parts_of(arrays, f"level{number}.")
-            grammar = WeightedGrammar.from_parts(level_header, own, path)
-            coarser = levels[-1].grammar if levels else None
-            levels.append(Level(grammar, *read_maps(own, grammar, coarser, path)))
+            grammar = WeightedGrammar.from_parts(stage_header, own, path)
+            coarser = stages[-1].grammar if stages else None
+            stages.append(Stage(grammar, *read_maps(own, grammar, coarser, path)))
             check_labels(grammar, path)
         try:
             preparation = Preparation.from_dict(header.get("preparation", {}))
         except ValueError as error:
             raise ArchiveError(f"{os.fspath(path)}: damaged: {error}") from None
         corpus = read_corpus(header.get("corpus"), parts_of(arrays, "corpus."), preparation, path)
-        return cls(header["model"], preparation, levels, header["info"], parts_of(arrays, "state."), corpus)
+        return cls(header["model"], preparation, stages, header["info"], parts_of(arrays, "state."), corpus)
 
 
 def parts_of(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
@@ -160,7 +160,7 @@ def read_maps(
     coarser: WeightedGrammar | None,
     path: str | os.PathLike[str],
 ) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """The checked maps of a level to the next coarser one."""
+    """The checked maps of a stage to the next coarser one."""
     if coarser is None:
         return None, None
     label_map = take_array(arrays, "label_map", "int32", (len(grammar.labels),), path)

@@ -1,4 +1,4 @@
-"""Parsing: a chain of weighted grammars turns sentences into trees."""
+"""Parsing: a coarse-to-fine cascade of weighted grammars turns sentences into trees."""
 
 from tsgkit.parsing.parser import Parse, Parser
 

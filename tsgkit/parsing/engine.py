@@ -1,4 +1,4 @@
-"""The engine: charts of a chain of grammars for one sentence, each pruning the next, and the objectives.
+"""The engine: charts of a cascade of grammars for one sentence, each pruning the next, and the objectives.
 
 One engine belongs to one thread. It knows ranks, labels and weights; words and trees are its caller's.
 """
@@ -17,7 +17,7 @@ from tsgkit._forest import Forest, forest_of
 from tsgkit._grammar_index import GrammarIndex
 from tsgkit._tree_score import TreeScorer
 from tsgkit.errors import UsageError
-from tsgkit.models.model import Level
+from tsgkit.models.model import Stage
 from tsgkit.parsing.lexical import Entries
 from tsgkit.parsing.rows import project
 
@@ -104,47 +104,47 @@ class Candidate:
         return self.log
 
 
-class Chain:
+class Cascade:
     """Indexed grammars from coarse to fine with the projections between them; shared by all threads."""
 
-    def __init__(self, levels: list[Level]) -> None:
-        self.grammars = [level.grammar for level in levels]
+    def __init__(self, stages: list[Stage]) -> None:
+        self.grammars = [stage.grammar for stage in stages]
         self.indices = [GrammarIndex(grammar) for grammar in self.grammars]
         self.projections: list[Projection | None] = [None]
-        for number, level in enumerate(levels[1:], start=1):
-            if level.label_map is None:
-                raise ValueError(f"level {number} has no map to the labels of the coarser grammar before it")
+        for number, stage in enumerate(stages[1:], start=1):
+            if stage.label_map is None:
+                raise ValueError(f"stage {number} has no map to the labels of the coarser grammar before it")
             fine, coarse = self.indices[number], self.indices[number - 1]
-            self.projections.append(Projection(fine, coarse, level.label_map, level.symbol_map))
+            self.projections.append(Projection(fine, coarse, stage.label_map, stage.symbol_map))
 
 
 @dataclass
 class Guide:
-    """What another model has left of a sentence, in the place of the coarser grammars of a chain.
+    """What another model has left of a sentence, in the place of the coarser grammars of a cascade.
 
     Attributes
     ----------
     mask : Mask
         From a chart of the other model.
     projection : Projection
-        From the grammar at `level` of the chain to that of the other chart.
-    level : int
+        From the grammar at `stage` of the cascade to that of the other chart.
+    stage : int
     """
 
     mask: Mask
     projection: Projection
-    level: int
+    stage: int
 
 
 class Engine:
     """Charts for one thread."""
 
-    def __init__(self, chain: Chain, settings: EngineSettings) -> None:
-        self.chain, self.settings = chain, settings
-        self.charts = [Chart(index, settings.max_bytes) for index in chain.indices]
-        self.scorer = TreeScorer(chain.indices[-1])
-        self.label = chain.grammars[-1].label
-        self.root_label = int(self.label[chain.grammars[-1].root])
+    def __init__(self, cascade: Cascade, settings: EngineSettings) -> None:
+        self.cascade, self.settings = cascade, settings
+        self.charts = [Chart(index, settings.max_bytes) for index in cascade.indices]
+        self.scorer = TreeScorer(cascade.indices[-1])
+        self.label = cascade.grammars[-1].label
+        self.root_label = int(self.label[cascade.grammars[-1].root])
         # For the sentence at work: log of true over sampled probability of a derivation, where they differ.
         self.log_correction: Callable[[np.ndarray, np.random.Generator], float] | None = None
 
@@ -172,11 +172,11 @@ class Engine:
     def refine(
         self, entries: list[Entries], threshold: float, *, viterbi: bool, by_best: bool, guide: Guide | None = None
     ) -> bool:
-        """One pass down the chain from a coarsest chart that is filled, or from a guide."""
+        """One pass down the cascade from a coarsest chart that is filled, or from a guide."""
         last = len(self.charts) - 1
-        first = 1 if guide is None else guide.level
+        first = 1 if guide is None else guide.stage
         for number in range(first, len(self.charts)):
-            projection = self.chain.projections[number]
+            projection = self.cascade.projections[number]
             if guide is not None and number == first:
                 mask, projection = guide.mask, guide.projection
             else:
@@ -226,7 +226,7 @@ class Engine:
 
     def candidate(self, rows: np.ndarray, score: float, entries: list[Entries]) -> Candidate:
         # Asked for later, perhaps on another thread, when this engine is at work on another sentence.
-        return Candidate(rows, score, partial(tree_log_probability, self.chain.indices[-1], rows, entries[-1]))
+        return Candidate(rows, score, partial(tree_log_probability, self.cascade.indices[-1], rows, entries[-1]))
 
     def tree_log_probability(self, rows: np.ndarray, entries: list[Entries]) -> float:
         """The log of the exact probability of a tree with its words."""
@@ -256,7 +256,7 @@ class Engine:
         trees = self.drawn_trees(random)
         rules = [rules_of_rows(rows) for _, rows in trees]
         shares = np.repeat([share for share, _ in trees], [len(rows) for rows in rules])
-        return Forest(self.chart.n_words, self.chain.indices[-1].n_labels, np.concatenate(rules), shares)
+        return Forest(self.chart.n_words, self.cascade.indices[-1].n_labels, np.concatenate(rules), shares)
 
     def sampled_trees(self, entries: list[Entries], k: int, random: np.random.Generator) -> list[Candidate]:
         """Trees by how often they were sampled."""

@@ -23,7 +23,7 @@ from tsgkit._derivations import best_derivation
 from tsgkit.errors import UsageError
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.models.model import Model
-from tsgkit.parsing.engine import Candidate, Chain, Engine, EngineSettings
+from tsgkit.parsing.engine import Candidate, Cascade, Engine, EngineSettings
 from tsgkit.parsing.fallback import flat_rows, glued_rows
 from tsgkit.parsing.lexical import TAG_MODES, Entries, LexicalTable
 from tsgkit.parsing.rows import project, rows_of_tree, tree_of_rows
@@ -169,9 +169,10 @@ class Parser(ParserI):
         self.max_length, self.tag_mode, self.seed = max_length, tags, seed
         self.correction = correction
         self.number_of_word = {word: number for number, word in enumerate(self.model.grammar.words)}
-        self.chain = Chain(self.model.levels)
+        self.cascade = Cascade(self.model.stages)
         self.tables = [
-            LexicalTable(grammar, index) for grammar, index in zip(self.chain.grammars, self.chain.indices, strict=True)
+            LexicalTable(grammar, index)
+            for grammar, index in zip(self.cascade.grammars, self.cascade.indices, strict=True)
         ]
         self.idle_engines: queue.SimpleQueue[Engine] = queue.SimpleQueue()
         self.number_of_label = {label: number for number, label in enumerate(self.model.grammar.labels)}
@@ -247,7 +248,7 @@ class Parser(ParserI):
         try:
             return self.idle_engines.get_nowait()
         except queue.Empty:
-            return Engine(self.chain, self.settings)
+            return Engine(self.cascade, self.settings)
 
     def analyse_with(
         self,
@@ -314,7 +315,7 @@ class Parser(ParserI):
 
     def without_analysis(self, engine: Engine, words: list[str], entries: list[Entries]) -> Parse:
         """A tree all the same: by the coarsest grammar, or of parts, or of tags alone."""
-        chart, grammar = engine.charts[0], self.chain.grammars[0]
+        chart, grammar = engine.charts[0], self.cascade.grammars[0]
         found = chart.fill(*entries[0], viterbi=True) > -math.inf
         if chart.is_over_budget:
             return self.flat(words, entries[0])
@@ -325,7 +326,7 @@ class Parser(ParserI):
         return fallback(words, self.wrapped(grammar, parts), "glued") if parts else self.flat(words, entries[0])
 
     def flat(self, words: list[str], entries: Entries) -> Parse:
-        grammar, index = self.chain.grammars[0], self.chain.indices[0]
+        grammar, index = self.cascade.grammars[0], self.cascade.indices[0]
         rows_of_tags = flat_rows(entries, index.symbol_of_rank, grammar)
         tags = [tree_of_rows(rows, grammar.labels, words) for rows in rows_of_tags]
         return fallback(words, self.wrapped(grammar, tags), "flat")

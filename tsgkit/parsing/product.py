@@ -89,19 +89,19 @@ class ProductParser(Parser):
     def guiding_projections(self) -> list[Projection | None]:
         """How the first model guides each of the others: from a grammar of theirs to its own one, label by label."""
         first = self.members[0]
-        if self.settings.threshold == 0 or len(first.chain.grammars) == 1:
+        if self.settings.threshold == 0 or len(first.cascade.grammars) == 1:
             return [None] * len(self.members)
         result: list[Projection | None] = [None]
         for place, member in enumerate(self.members[1:], start=1):
             label_map = self.own_labels[0][self.label_maps[place]]
-            fine = member.chain.indices[self.guided_level(member)]
+            fine = member.cascade.indices[self.guided_stage(member)]
             is_whole = fine.n_labels == len(label_map) and (label_map >= 0).all()
-            result.append(Projection(fine, first.chain.indices[FINEST], label_map) if is_whole else None)
+            result.append(Projection(fine, first.cascade.indices[FINEST], label_map) if is_whole else None)
         return result
 
     @staticmethod
-    def guided_level(member: Parser) -> int:
-        return min(GUIDED, len(member.chain.grammars) - 1)
+    def guided_stage(member: Parser) -> int:
+        return min(GUIDED, len(member.cascade.grammars) - 1)
 
     def analyse(
         self,
@@ -158,7 +158,7 @@ class ProductParser(Parser):
         member, label_map, projection = self.members[place], self.label_maps[place], self.guided_from[place]
         guide = None
         if mask is not None and projection is not None:
-            guide = Guide(mask, projection, self.guided_level(member))
+            guide = Guide(mask, projection, self.guided_stage(member))
         engine = member.take_engine()
         try:
             if not engine.search(entries, viterbi=False, guide=guide):
