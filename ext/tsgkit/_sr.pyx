@@ -124,9 +124,7 @@ cdef class SrSampler:
         self, trees, groups, group_label, n_options, rule_base, rule_class, lexical_share, class_word_base,
         int levels=3, uint64_t seed=0,
     ):
-        problem = trees.what_is_wrong()
-        if problem:
-            raise ValueError(problem)
+        trees.validate()
         groups, group_label = np.asarray(groups, dtype=np.int32), np.asarray(group_label, dtype=np.int32)
         n_options, rule_class = np.asarray(n_options, dtype=np.uint8), np.asarray(rule_class, dtype=np.int32)
         lexical_share = np.asarray(lexical_share, dtype=np.float64)

@@ -144,9 +144,7 @@ cdef class SrSiteSampler:
         self, trees, symbol_label, rule_base, rule_class, lexical_share, class_word_base, int levels=3,
         uint64_t seed=0,
     ):
-        problem = trees.what_is_wrong()
-        if problem:
-            raise ValueError(problem)
+        trees.validate()
         symbol_label, rule_class = np.asarray(symbol_label, dtype=np.int32), np.asarray(rule_class, dtype=np.int32)
         rule_base, lexical_share = np.asarray(rule_base, dtype=np.float64), np.asarray(lexical_share, dtype=np.float64)
         class_word_base = np.asarray(class_word_base, dtype=np.float64)

@@ -111,9 +111,7 @@ cdef class TsgSampler:
     cdef bint is_seated
 
     def __init__(self, trees, uint64_t seed=0):
-        problem = trees.what_is_wrong()
-        if problem:
-            raise ValueError(problem)
+        trees.validate()
         self.trees = trees
         self.sampler.seed = seed
         copy_symbols(trees.label, self.sampler.label)

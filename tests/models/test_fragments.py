@@ -260,16 +260,16 @@ def test_other_models(model):
 @pytest.mark.parametrize(
     ("name", "place", "value", "problem"),
     [
-        ("fragments", (0, 0), -1, "a rule that is not there"),
-        ("fragments", (0, 0), 10**6, "a rule that is not there"),
+        ("fragments", (0, 0), -1, "a rule out of range"),
+        ("fragments", (0, 0), 10**6, "a rule out of range"),
         ("fragments", (0, 1), 0, "a part does not come before"),
         ("fragments", (0, 2), -2, "a part does not come before"),
         ("fragments", (-1, 1), 0, "another label than its place"),
         ("dishes", 0, 10**6, "a site has no fragment"),
         ("dishes", 0, -1, "a site has no fragment"),
-        ("sizes", (0, 0), -1, "a table is not there"),
-        ("sizes", (0, 0), 10**6, "a table is not there"),
-        ("sizes", (0, 1), 0, "has no guests"),
+        ("sizes", (0, 0), -1, "a table is out of range"),
+        ("sizes", (0, 0), 10**6, "a table is out of range"),
+        ("sizes", (0, 1), 0, "has no customers"),
         ("sizes", (0, 2), 2**31 - 1, "do not seat the sites"),
     ],
 )

@@ -50,28 +50,29 @@ def test_corpora_without_a_grammar():
 
 
 @pytest.mark.parametrize(
-    ("name", "index", "value"),
+    ("name", "index", "value", "message"),
     [
-        ("label", 0, 1),
-        ("rule", 0, 10**6),
-        ("rule", 0, -1),
-        ("left", 0, 0),
-        ("left", 0, 10**6),
-        ("right", 1, 2),
-        ("parent", 2, 5),
-        ("parent", 0, 1),
-        ("tree_start", 1, 0),
-        ("tree_start", -1, 3),
-        ("rule_label", 0, -1),
-        ("rule_left_label", 0, 10**6),
-        ("rule_probability", 0, 0.0),
-        ("rule_probability", 0, np.nan),
+        ("label", 0, 1, "label is not that of its rule"),
+        ("rule", 0, 10**6, "a rule out of range"),
+        ("rule", 0, -1, "a rule out of range"),
+        ("left", 0, 0, "not in its tree below its parent"),
+        ("left", 0, 10**6, "not in its tree below its parent"),
+        ("right", 1, 2, "children are not those of its rule"),
+        ("parent", 2, 5, "parent is another node"),
+        ("parent", 0, 1, "has not one root"),
+        ("tree_start", 1, 0, "not one after the other"),
+        ("tree_start", -1, 3, "not one after the other"),
+        ("rule_label", 0, -1, "a label out of range"),
+        ("rule_left_label", 0, 10**6, "a label out of range"),
+        ("rule_probability", 0, 0.0, "has no probability"),
+        ("rule_probability", 0, np.nan, "has no probability"),
     ],
 )
-def test_arrays_that_are_no_trees_are_noticed(name, index, value):
+def test_arrays_that_are_no_trees_are_noticed(name, index, value, message):
     trees = [Tree.fromstring("(S (A (B b) (C c)) (A (B b) (C d)))"), Tree.fromstring("(S (A (B b) (C c)))")]
     arrays = number_rules(FlatCorpus.from_trees(trees))
-    assert arrays.what_is_wrong() == ""
+    arrays.validate()
     changed = getattr(arrays, name).copy()
     changed[index] = value
-    assert replace(arrays, **{name: changed}).what_is_wrong() != ""
+    with pytest.raises(ValueError, match=message):
+        replace(arrays, **{name: changed}).validate()

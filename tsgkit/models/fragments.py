@@ -17,7 +17,7 @@ from tsgkit.errors import UsageError
 from tsgkit.grammar.weighted import GrammarError, WeightedGrammar
 from tsgkit.models.model import Model
 from tsgkit.models.rules import TreeArrays, number_rules
-from tsgkit.models.tsg import FOOT, LEFT_FOOT, SITE, what_is_wrong_with_fragments
+from tsgkit.models.tsg import FOOT, LEFT_FOOT, SITE, validate_fragments
 from tsgkit.treebank import FlatCorpus
 from tsgkit.treebank.binarize import undo_label
 from tsgkit.treebank.brackets import escape_symbol
@@ -156,9 +156,10 @@ class FragmentTable:
     def of_state(cls, corpus: FlatCorpus, state: dict[str, np.ndarray]) -> "FragmentTable":
         """The fragments that the state of a sampler cuts the trees of a corpus into."""
         trees = number_rules(corpus)
-        problem = what_is_wrong(state, trees)
-        if problem:
-            raise GrammarError(f"the model's fragments do not fit its training trees: {problem}")
+        try:
+            validate_state(state, trees)
+        except ValueError as error:
+            raise GrammarError(f"the model's fragments do not fit its training trees: {error}") from None
         fragments, dishes = state["fragments"], state["dishes"]
         sizes = state["sizes"]
         tables = np.bincount(sizes[:, 0], weights=sizes[:, 2], minlength=len(fragments)).astype(np.int64)
@@ -377,30 +378,27 @@ def with_bare_foot(brackets: str, root: str) -> str:
     return brackets.replace(f"({root}{FOOT_MARK} )", f"{root}{FOOT_MARK}", 1)
 
 
-def what_is_wrong(state: dict[str, np.ndarray], trees: TreeArrays) -> str:
-    """Why the fragments of a TSG's state are not those of its trees; ``''`` if they are."""
+def validate_state(state: dict[str, np.ndarray], trees: TreeArrays) -> None:
+    """Raise a ValueError unless the fragments of a TSG's state are those of its trees."""
     n_nodes = len(trees.label)
     for name, (n_dimensions, last) in {"fragments": (2, 3), "sizes": (2, 3), "dishes": (1, n_nodes)}.items():
         array = state.get(name, np.empty(0))
         if array.dtype != np.int32 or array.ndim != n_dimensions or array.shape[-1] != last:
-            return f"{name} is missing or has the wrong type or shape"
+            raise ValueError(f"{name} is missing or has the wrong type or shape")
     fragments, sizes, dishes = state["fragments"], state["sizes"], state["dishes"]
-    problem = what_is_wrong_with_fragments(fragments, trees)
-    if problem:
-        return problem
+    validate_fragments(fragments, trees)
     rule = fragments[:, 0]
     used = dishes >= 0
     if (dishes >= len(fragments)).any() or not used[trees.tree_start[:-1]].all():
-        return "a site has no fragment"
+        raise ValueError("a site has no fragment")
     if (rule[dishes[used]] != trees.rule[used]).any():
-        return "a site has another rule than its fragment"
+        raise ValueError("a site has another rule than its fragment")
     if (sizes[:, 0] < 0).any() or (sizes[:, 0] >= len(fragments)).any() or (sizes[:, 1:] < 1).any():
-        return "a table is not there or has no guests"
-    guests = sizes[:, 1].astype(np.float64) * sizes[:, 2]
-    seated = np.bincount(sizes[:, 0], weights=guests, minlength=len(fragments))
+        raise ValueError("a table is out of range or has no customers")
+    customers = sizes[:, 1].astype(np.float64) * sizes[:, 2]
+    seated = np.bincount(sizes[:, 0], weights=customers, minlength=len(fragments))
     if (seated != np.bincount(dishes[used], minlength=len(fragments))).any():
-        return "the tables do not seat the sites"
-    return ""
+        raise ValueError("the tables do not seat the sites")
 
 
 # ---- derivations -----------------------------------------------------------------------------------------

@@ -170,9 +170,7 @@ class TsgAverage:
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Put back what `state` gave; a ValueError says what does not fit the trees."""
         fragments, counts, weights, n_samples = (state[name] for name in ("fragments", "counts", "weights", "samples"))
-        problem = what_is_wrong_with_fragments(fragments, self.trees)
-        if problem:
-            raise ValueError(problem)
+        validate_fragments(fragments, self.trees)
         self.number_of = {(rule, left, right): number for number, (rule, left, right) in enumerate(fragments.tolist())}
         if len(self.number_of) < len(fragments):
             raise ValueError("a fragment stands twice")
@@ -303,31 +301,30 @@ class TsgAverage:
                 rules.add_host(private[number], rule, 1.0, *children)
 
 
-def what_is_wrong_with_fragments(fragments: np.ndarray, trees: TreeArrays) -> str:
-    """Why rows of rule and parts are not fragments of these rules; ``''`` if they are."""
+def validate_fragments(fragments: np.ndarray, trees: TreeArrays) -> None:
+    """Raise a ValueError unless rows of rule and parts are fragments of these rules."""
     if fragments.dtype != np.int32 or fragments.ndim != 2 or fragments.shape[1] != 3:
-        return "fragments have the wrong type or shape"
+        raise ValueError("fragments have the wrong type or shape")
     rule = fragments[:, 0]
     if (rule < 0).any() or (rule >= trees.n_rules).any():
-        return "a fragment has a rule that is not there"
+        raise ValueError("a fragment has a rule out of range")
     for part, child_label in (
         (fragments[:, 1], trees.rule_left_label),
         (fragments[:, 2], trees.rule_right_label),
     ):
-        goes_on, is_foot = part >= 0, part == FOOT
+        is_internal, is_foot = part >= 0, part == FOOT
         if ((part < FRONTIER) & ~is_foot).any() or (part >= np.arange(len(fragments))).any():
-            return "a part does not come before its whole"
-        if (trees.rule_label[rule[part[goes_on]]] != child_label[rule[goes_on]]).any():
-            return "a part has another label than its place"
+            raise ValueError("a part does not come before its whole")
+        if (trees.rule_label[rule[part[is_internal]]] != child_label[rule[is_internal]]).any():
+            raise ValueError("a part has another label than its place")
         if (child_label[rule[is_foot]] != trees.rule_label[rule[is_foot]]).any():
-            return "a foot has another label than its root"
+            raise ValueError("a foot has another label than its root")
     is_auxiliary = (fragments[:, 1:] == FOOT).any(axis=1)
     if (fragments[:, 1:] == FOOT).all(axis=1).any():
-        return "an auxiliary tree has two feet"
+        raise ValueError("an auxiliary tree has two feet")
     parts = fragments[:, 1:]
     if is_auxiliary[parts[parts >= 0]].any():
-        return "an auxiliary tree is a part of another fragment"
-    return ""
+        raise ValueError("an auxiliary tree is a part of another fragment")
 
 
 def is_site(grammar: WeightedGrammar, symbols: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ import numpy as np
 
 from tsgkit.errors import UsageError
 from tsgkit.grammar.weighted import GrammarError
-from tsgkit.models.fragments import what_is_wrong
+from tsgkit.models.fragments import validate_state
 from tsgkit.models.model import Model
 from tsgkit.models.rules import number_rules
 from tsgkit.models.tsg import FOOT, LEFT_FOOT, SITE, node_states
@@ -25,18 +25,17 @@ FRONTIER = -1
 Parts = tuple[int, int, int]
 
 
-def what_is_wrong_with_parameters(model: Model) -> str:
-    """Why the parameters of a TSG's state are not those of its labels; ``''`` if they are."""
+def validate_parameters(model: Model) -> None:
+    """Raise a ValueError unless the parameters of a TSG's state are those of its labels."""
     values = model.state.get("parameters", np.empty(0))
     n_rows = 6 if model.kind == "insertion" else 3
     if model.corpus is None or values.dtype != np.float64 or values.shape != (n_rows, len(model.corpus.labels)):
-        return "parameters are missing or have the wrong type or shape"
+        raise ValueError("parameters are missing or have the wrong type or shape")
     discount, strength, others = values[0::3], values[1::3], values[2::3]
     if not ((discount >= 0) & (discount < 1) & (strength > 0) & (strength < np.inf)).all():
-        return "a discount is not in [0, 1), or a strength is not a positive number"
+        raise ValueError("a discount is not in [0, 1), or a strength is not a positive number")
     if not ((others >= 0) & (others < 1)).all() or not (values[2] > 0).all():
-        return "a probability is not between 0 and 1"
-    return ""
+        raise ValueError("a probability is not between 0 and 1")
 
 
 class DerivationCorrection:
@@ -71,9 +70,11 @@ class DerivationCorrection:
         feet = trees.foot_probability()
         self.log_foot_rule = np.log(np.where(feet > 0, feet, 1.0)).tolist()
         self.n_labels = trees.n_labels
-        problem = what_is_wrong(model.state, trees) or what_is_wrong_with_parameters(model)
-        if problem:
-            raise GrammarError(f"the model's fragments do not fit its training trees: {problem}")
+        try:
+            validate_state(model.state, trees)
+            validate_parameters(model)
+        except ValueError as error:
+            raise GrammarError(f"the model's fragments do not fit its training trees: {error}") from None
         fragments, sizes, dishes = model.state["fragments"], model.state["sizes"], model.state["dishes"]
         self.number_of: dict[Parts, int] = {
             (rule, left, right): number for number, (rule, left, right) in enumerate(fragments.tolist())
