@@ -22,32 +22,32 @@ cdef extern from "stream.hpp" namespace "tsgkit" nogil:
 # What a stream is for: every purpose of every sampler has its own streams, numbered `purpose << 40 | item`.
 cdef enum Purpose:
     # Derivations with substitution and insertion.
-    TREE = 0
-    FREEZE = 1
-    PROPOSE = 2
-    TREE_ORDER = 3
-    HYPER = 4
-    STOP = 5
-    START = 6
-    SITE = 7
-    SITE_ORDER = 8
-    TYPE = 9
-    INSERTION = 10
+    RNG_TREE = 0
+    RNG_FREEZE = 1
+    RNG_PROPOSE = 2
+    RNG_TREE_ORDER = 3
+    RNG_HYPER = 4
+    RNG_STOP = 5
+    RNG_START = 6
+    RNG_SITE = 7
+    RNG_SITE_ORDER = 8
+    RNG_TYPE = 9
+    RNG_INSERTION = 10
     # Subcategories.
-    SPLIT_TREE = 32
-    SPLIT_TREE_ORDER = 33
-    SPLIT_HYPER = 34
-    SPLIT_START = 35
-    SPLIT_TYPE = 36
-    SPLIT_MERGE = 37
+    RNG_SPLIT_TREE = 32
+    RNG_SPLIT_TREE_ORDER = 33
+    RNG_SPLIT_HYPER = 34
+    RNG_SPLIT_START = 35
+    RNG_SPLIT_TYPE = 36
+    RNG_SPLIT_MERGE = 37
     # Derivations of refined trees.
-    REFINED_TREE = 48
-    REFINED_TREE_ORDER = 49
-    REFINED_HYPER = 50
-    REFINED_STOP = 51
-    REFINED_START = 52
-    REFINED_SITE = 53
-    REFINED_SITE_ORDER = 54
+    RNG_REFINED_TREE = 48
+    RNG_REFINED_TREE_ORDER = 49
+    RNG_REFINED_HYPER = 50
+    RNG_REFINED_STOP = 51
+    RNG_REFINED_START = 52
+    RNG_REFINED_SITE = 53
+    RNG_REFINED_SITE_ORDER = 54
 
 
 cdef inline Rng rng_for(uint64_t seed, uint64_t iteration, Purpose purpose, uint64_t item) noexcept nogil:

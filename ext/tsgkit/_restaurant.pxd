@@ -2,8 +2,8 @@
 #
 #     p(e) = [ n_e - d t_e + (theta + d t) P(e) ] / (theta + n)
 #
-# `Tables` is the seating of one dish, `Restaurant` the totals of all its dishes. Seating and unseating return the size of
-# the table concerned, and can be undone exactly with it. What a new table means for the base distribution is the
+# `Tables` is the seating of one dish, `Restaurant` the totals of all its dishes. Seating and unseating return the size
+# of the table concerned, and can be undone exactly with it. What a new table means for the base distribution is the
 # caller's business. Kernels of other modules use these functions inline.
 from libc.math cimport log
 from libc.stdint cimport int32_t, int64_t, uint64_t
@@ -200,12 +200,12 @@ cdef inline Tables* tables_at(const TableArray* arrays, int32_t array, int32_t d
     return <Tables*>(<char*>arrays[array].first + arrays[array].stride * dish)
 
 
-cdef inline int note(SeatingLog* log, Restaurant* restaurant, int32_t array, int32_t dish, int32_t size, int32_t table,
+cdef inline int note(SeatingLog* seatings, Restaurant* restaurant, int32_t array, int32_t dish, int32_t size, int32_t table,
                      bint is_seated) except -1 nogil:
     cdef Seating entry
     entry.restaurant, entry.array, entry.dish = restaurant, array, dish
     entry.size, entry.table, entry.is_seated = size, table, is_seated
-    log.entries.push_back(entry)
+    seatings.entries.push_back(entry)
     return 0
 
 
@@ -216,11 +216,13 @@ cdef inline int undo(const Seating* entry, Tables* tables) except -1 nogil:
     return grow(entry.restaurant, tables, entry.size - 1)
 
 
-cdef inline int rollback(SeatingLog* log, const TableArray* arrays, size_t mark=0) except -1 nogil:
+cdef inline int rollback(SeatingLog* seatings, const TableArray* arrays, size_t mark=0) except -1 nogil:
     """Undo all entries from `mark` on, the last one first, and forget them."""
-    while log.entries.size() > mark:
-        undo(&log.entries.back(), tables_at(arrays, log.entries.back().array, log.entries.back().dish))
-        log.entries.pop_back()
+    cdef const Seating* last
+    while seatings.entries.size() > mark:
+        last = &seatings.entries.back()
+        undo(last, tables_at(arrays, last.array, last.dish))
+        seatings.entries.pop_back()
     return 0
 
 
@@ -241,11 +243,12 @@ cdef struct HyperSums:
     double zeros_z    # sum of 1 - z
     double log_x      # sum of log x
 
-cdef void add_auxiliary(HyperSums* sums, const Restaurant* restaurant, const table_counts* counts, Rng* rng) noexcept nogil
+cdef void add_auxiliary(HyperSums* sums, const Restaurant* restaurant, const table_counts* counts,
+                        Rng* rng) noexcept nogil
 cdef double draw_discount(const HyperSums* sums, Rng* rng) noexcept nogil
 cdef double draw_strength(const HyperSums* sums, Rng* rng) noexcept nogil
-cdef int resample_pair(vector[Restaurant]* restaurants, const vector[table_counts]* counts, const vector[int64_t]* sharing,
-                       Rng* rng, bint is_dirichlet) except -1 nogil
+cdef int resample_pair(vector[Restaurant]* restaurants, const vector[table_counts]* counts,
+                       const vector[int64_t]* sharing, Rng* rng, bint is_dirichlet) except -1 nogil
 
 
 # The probability of stopping at a node, per label, with the logarithms that samplers need.

@@ -282,7 +282,7 @@ def test_the_same_seed_gives_the_same_seats():
 def test_errors():
     stream = Stream(seed=9)
     process = PitmanYorProcess(lambda dish: 0.0 if dish == "no" else 0.5)
-    with pytest.raises(ValueError, match="nobody here ordered 'a'"):
+    with pytest.raises(ValueError, match="no customer has the dish 'a'"):
         process.unseat("a", stream)
     with pytest.raises(ValueError, match=r"gives 'no' the probability 0\.0"):
         PitmanYorProcess(process).seat("no", stream)

@@ -162,7 +162,7 @@ class PitmanYorProcess:
                 return
 
     def unseat(self, dish: Hashable, stream: Stream) -> None:
-        """Unseat a customer of `dish`, any one of them; tables that empty are removed, down to the base distribution P0."""
+        """Unseat a customer of `dish`, any one of them; tables that empty are removed, down to P0."""
         for process in self._levels():
             if not process._restaurant.unseat(dish, stream):
                 return

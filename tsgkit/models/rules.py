@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tsgkit._trees import validate_trees
 from tsgkit.errors import TreebankError
 from tsgkit.treebank import FlatCorpus
 from tsgkit.treebank.binarize import undo_label
@@ -130,42 +131,7 @@ class TreeArrays:
 
     def validate(self) -> None:
         """Raise a ValueError that says why compiled code must not see these arrays, if it must not."""
-        n_nodes, n_rules = len(self.label), len(self.rule_label)
-        for name in ("rule", "left", "right", "parent"):
-            if len(getattr(self, name)) != n_nodes:
-                raise ValueError(f"{name} has not one entry per node")
-        for name in ("rule_left_label", "rule_right_label", "rule_word", "rule_probability"):
-            if len(getattr(self, name)) != n_rules:
-                raise ValueError(f"{name} has not one entry per rule")
-        starts = self.tree_start
-        if n_nodes == 0 or starts[0] != 0 or starts[-1] != n_nodes or (np.diff(starts) <= 0).any():
-            raise ValueError("the trees are not one after the other")
-        if (self.rule < 0).any() or (self.rule >= n_rules).any():
-            raise ValueError("a node has a rule out of range")
-        for name, lowest in (("rule_label", 0), ("rule_left_label", -1), ("rule_right_label", -1)):
-            if (getattr(self, name) < lowest).any() or (getattr(self, name) >= self.n_labels).any():
-                raise ValueError("a rule has a label out of range")
-        nodes = np.arange(n_nodes)
-        ends = np.repeat(starts[1:], np.diff(starts))
-        for child, wanted in ((self.left, self.rule_left_label), (self.right, self.rule_right_label)):
-            has = child >= 0
-            if ((child[has] <= nodes[has]) | (child[has] >= ends[has])).any():
-                raise ValueError("a child is not in its tree below its parent")
-            if (has != (wanted[self.rule] >= 0)).any() or (self.label[child[has]] != wanted[self.rule[has]]).any():
-                raise ValueError("a node's children are not those of its rule")
-            if (self.parent[child[has]] != nodes[has]).any():
-                raise ValueError("a child's parent is another node")
-        children = np.concatenate([self.left[self.left >= 0], self.right[self.right >= 0]])
-        times_child = np.bincount(children, minlength=n_nodes)
-        times_child[starts[:-1]] += 1
-        if (times_child != 1).any():
-            raise ValueError("a node is below two parents or none")
-        if (self.label != self.rule_label[self.rule]).any():
-            raise ValueError("a node's label is not that of its rule")
-        if ((self.parent < 0).sum() != len(starts) - 1) or (self.parent[starts[:-1]] >= 0).any():
-            raise ValueError("a tree has not one root")
-        if not (np.isfinite(self.rule_probability) & (self.rule_probability > 0)).all():
-            raise ValueError("a rule has no probability")
+        validate_trees(self)
 
 
 def number_rules(corpus: FlatCorpus) -> TreeArrays:

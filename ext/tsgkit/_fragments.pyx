@@ -1,0 +1,214 @@
+"""The table of elementary trees: an open hash table with linear probing, and who is part of whom.
+
+Kernels find fragments by the inline functions of ``_fragments.pxd``; here is what happens less often: storing a new
+fragment, and removing one that nobody uses with all that only it used.
+"""
+
+from libc.stdint cimport int32_t, uint32_t, uint64_t
+from libcpp cimport bool as cpp_bool
+from libcpp.vector cimport vector
+
+from tsgkit._types cimport symbol_t
+
+cdef enum:
+    FIRST_SLOTS = 1024
+
+
+cdef int start_fragments(FragmentTable* table, cpp_bool is_refined, size_t n_rules) except -1 nogil:
+    table.fragments.clear()
+    table.links.clear()
+    table.without_parts.clear()
+    table.free_numbers.clear()
+    table.slots.clear()
+    table.slots.resize(FIRST_SLOTS, empty_slot())
+    table.is_refined = is_refined
+    if is_refined:
+        table.without_parts.resize(n_rules)
+    table.n_used = 0
+    table.n_removed = 0
+    return 0
+
+
+cdef int32_t store_fragment(FragmentTable* table, symbol_t rule, symbol_t left, symbol_t right) except -1 nogil:
+    """Store a fragment that is not there yet. All memory is taken before anything is changed."""
+    cdef int32_t number
+    reserve_for_one(table, rule, left, right)
+    if table.free_numbers.empty():
+        number = <int32_t>table.fragments.size()
+        table.fragments.resize(number + 1)
+        if table.is_refined:
+            table.links.resize(number + 1)
+    else:
+        number = table.free_numbers.back()
+        table.free_numbers.pop_back()
+    table.fragments[number].rule = rule
+    table.fragments[number].left = left
+    table.fragments[number].right = right
+    if left >= 0:
+        table.fragments[left].n_above_left += 1
+    if right >= 0:
+        table.fragments[right].n_above_right += 1
+    if table.is_refined:
+        link(table, number)
+    table.n_used += 1
+    place(table, number)
+    return number
+
+
+cdef int reserve_for_one(FragmentTable* table, symbol_t rule, symbol_t left, symbol_t right) except -1 nogil:
+    """Have room for one more fragment wherever it will be noted."""
+    if table.free_numbers.empty():
+        reserve_fragments(&table.fragments)
+        if table.is_refined:
+            reserve_links(&table.links)
+    if 2 * (table.n_used + 1) > table.slots.size():
+        rehash(table)
+    if table.is_refined:
+        if left >= 0:
+            reserve_numbers(&table.links[left].above_left)
+        if right >= 0 and left < 0:
+            reserve_numbers(&table.links[right].above_right)
+        if left < 0 and right < 0:
+            reserve_numbers(&table.without_parts[rule])
+    return 0
+
+
+# A vector grows to twice its size when it is full, so that adding one is cheap on average.
+
+cdef int reserve_fragments(vector[Fragment]* values) except -1 nogil:
+    if values.size() == values.capacity():
+        values.reserve(2 * values.size() + 1)
+    return 0
+
+
+cdef int reserve_links(vector[FragmentLinks]* values) except -1 nogil:
+    if values.size() == values.capacity():
+        values.reserve(2 * values.size() + 1)
+    return 0
+
+
+cdef int reserve_numbers(vector[int32_t]* values) except -1 nogil:
+    if values.size() == values.capacity():
+        values.reserve(2 * values.size() + 1)
+    return 0
+
+
+# ---- who is above whom ----------------------------------------------------------------------------------------
+
+cdef int link(FragmentTable* table, int32_t number) except -1 nogil:
+    cdef symbol_t rule = table.fragments[number].rule
+    cdef symbol_t left = table.fragments[number].left, right = table.fragments[number].right
+    if left >= 0:
+        table.links[left].above_left.push_back(number)
+    elif right >= 0:
+        table.links[right].above_right.push_back(number)
+    else:
+        table.without_parts[rule].push_back(number)
+    return 0
+
+
+cdef void unlink(FragmentTable* table, int32_t number) noexcept nogil:
+    cdef symbol_t rule = table.fragments[number].rule
+    cdef symbol_t left = table.fragments[number].left, right = table.fragments[number].right
+    if left >= 0:
+        drop(&table.links[left].above_left, number)
+    elif right >= 0:
+        drop(&table.links[right].above_right, number)
+    else:
+        drop(&table.without_parts[rule], number)
+
+
+cdef void drop(vector[int32_t]* numbers, int32_t number) noexcept nogil:
+    """Take a number out of a list; the last one comes into its place."""
+    cdef size_t item = 0
+    while numbers[0][item] != number:
+        item += 1
+    numbers[0][item] = numbers.back()
+    numbers.pop_back()
+
+
+# ---- removal --------------------------------------------------------------------------------------------------
+
+cdef int remove_fragment(FragmentTable* table, int32_t number) except -1 nogil:
+    """Remove a fragment and, from the top down, all parts that only it used."""
+    cdef int32_t next
+    cdef symbol_t left, right
+    table.waiting.assign(1, number)
+    while not table.waiting.empty():
+        next = table.waiting.back()
+        table.waiting.pop_back()
+        if table.fragments[next].rule == FREE or is_used(table, next):
+            continue
+        left, right = table.fragments[next].left, table.fragments[next].right
+        table.waiting.reserve(table.waiting.size() + 2)
+        reserve_numbers(&table.free_numbers)
+        unplace(table, next)
+        if table.is_refined:
+            unlink(table, next)
+        if left >= 0:
+            table.fragments[left].n_above_left -= 1
+            table.waiting.push_back(left)
+        if right >= 0:
+            table.fragments[right].n_above_right -= 1
+            table.waiting.push_back(right)
+        table.fragments[next].rule = FREE
+        table.fragments[next].epoch = 0
+        table.free_numbers.push_back(next)
+        table.n_used -= 1
+        table.n_removed += 1
+    return 0
+
+
+# ---- the hash table -------------------------------------------------------------------------------------------
+
+cdef inline Slot empty_slot() noexcept nogil:
+    cdef Slot slot
+    slot.number, slot.tag = EMPTY, 0
+    return slot
+
+
+cdef inline uint64_t code_of(const FragmentTable* table, int32_t number) noexcept nogil:
+    cdef const Fragment* fragment = &table.fragments[number]
+    return hash_fragment(fragment.rule, fragment.left, fragment.right)
+
+
+cdef void place(FragmentTable* table, int32_t number) noexcept nogil:
+    cdef uint64_t code = code_of(table, number)
+    cdef size_t mask = table.slots.size() - 1, slot = code & mask
+    while table.slots[slot].number != EMPTY:
+        slot = (slot + 1) & mask
+    table.slots[slot].number = number
+    table.slots[slot].tag = <uint32_t>(code >> 32)
+
+
+cdef int rehash(FragmentTable* table) except -1 nogil:
+    """Give everything a slot in a table of twice the size."""
+    cdef vector[Slot] slots
+    cdef size_t number
+    slots.resize(2 * table.slots.size(), empty_slot())
+    table.slots.swap(slots)
+    for number in range(table.fragments.size()):
+        if table.fragments[number].rule != FREE:
+            place(table, <int32_t>number)
+    return 0
+
+
+cdef void unplace(FragmentTable* table, int32_t number) noexcept nogil:
+    """Take a number out of its slot and close the gap: what was pushed past it moves back."""
+    cdef size_t mask = table.slots.size() - 1, gap = code_of(table, number) & mask, slot, wanted
+    cdef bint stays
+    while table.slots[gap].number != number:
+        gap = (gap + 1) & mask
+    slot = (gap + 1) & mask
+    while table.slots[slot].number != EMPTY:
+        wanted = code_of(table, table.slots[slot].number) & mask
+        # An entry stays if its wanted slot lies cyclically in (gap, slot].
+        if gap <= slot:
+            stays = gap < wanted and wanted <= slot
+        else:
+            stays = gap < wanted or wanted <= slot
+        if not stays:
+            table.slots[gap] = table.slots[slot]
+            gap = slot
+        slot = (slot + 1) & mask
+    table.slots[gap] = empty_slot()
