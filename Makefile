@@ -94,10 +94,10 @@ mutation: build  ## deliberate faults in kernels and samplers, one at a time: th
 	PYTHONPATH=tests $(RUN) -m mutation.run $(FAULTS)
 
 soak: build  ## resident memory over 100,000 parses and 1,000 iterations of every sampler
-	$(RUN) -m tsgkit.tools.bench.soak
+	$(RUN) -m tools.bench.soak
 
 bench-load: build  ## the web page under load: requests a second, 99th percentile, what is refused
-	$(RUN) -m tsgkit.tools.bench.load
+	$(RUN) -m tools.bench.load
 
 lint: $(VENV)/lint  ## ruff, cython-lint, mypy
 	$(BIN)/ruff check .
@@ -137,6 +137,7 @@ sdist-check: $(VENV)/base  ## source package and wheel build without a warning; 
 	! grep -E '(^|[^A-Z])[Ww]arning' build/sdist-check/log | grep -v 'byte-compiling is disabled'
 	$(RUN) -m zipfile -l build/sdist-check/tsgkit-*.whl >build/sdist-check/files
 	for file in $(TYPES); do grep -q "^$$file " build/sdist-check/files || { echo "no $$file in the wheel"; exit 1; }; done
+	! grep -E 'tools/(bench|experiments)' build/sdist-check/files
 	$(PYTHON) -m venv build/sdist-check/venv
 	build/sdist-check/venv/bin/pip install --quiet "$$(echo build/sdist-check/tsgkit-*.whl)[plot,web]"
 	cd build/sdist-check && venv/bin/python -c '$(IMPORT_ALL)' $(MODULES)
@@ -186,27 +187,27 @@ demo: build  ## the main job on the bundled treebank; results in demo/
 	$(BIN)/tsgkit eval demo/dev.mrg demo/dev.tsg.mrg demo/dev.srtsg.mrg
 
 bench-eval: build  ## sentence pairs scored per second
-	$(RUN) -m tsgkit.tools.bench.eval
+	$(RUN) -m tools.bench.eval
 
 bench-parse: build  ## sentences parsed per second, beside the parsers of others (MODELS=FILE,FILE for models of yours)
-	$(RUN) -m tsgkit.tools.bench.parse $(if $(MODELS),--models=$(MODELS))
+	$(RUN) -m tools.bench.parse $(if $(MODELS),--models=$(MODELS))
 
 bench-train: build  ## node visits per second in training, and planted fragments found
-	$(RUN) -m tsgkit.tools.bench.train
+	$(RUN) -m tools.bench.train
 
 bench-stream: build  ## a million sentences with bounded memory, killed half-way and resumed (SENTENCES=N for other numbers)
-	$(RUN) -m tsgkit.tools.bench.stream $(if $(SENTENCES),--sentences=$(SENTENCES))
+	$(RUN) -m tools.bench.stream $(if $(SENTENCES),--sentences=$(SENTENCES))
 
 bench-scaling: build  ## cost per sweep and sentence at growing sizes, and what larger jobs would cost
-	$(RUN) -m tsgkit.tools.bench.scaling --measure
+	$(RUN) -m tools.bench.scaling --measure
 
 exp-pcfg: build  ## F1 of the plain PCFG over its settings
-	$(RUN) -m tsgkit.tools.bench.markovisation
+	$(RUN) -m tools.bench.markovisation
 
 # SCALE=smoke|small|full, TREEBANK=nltk|village|FOLDER; PAGE=docs/results puts the page into the manual.
 SCALE ?= small
 TREEBANK ?= nltk
-EXPERIMENT = $(RUN) -m tsgkit.tools.experiments.$(@:exp-%=%) --scale=$(SCALE) --treebank=$(TREEBANK) --jobs=$(JOBS) \
+EXPERIMENT = $(RUN) -m tools.experiments.$(@:exp-%=%) --scale=$(SCALE) --treebank=$(TREEBANK) --jobs=$(JOBS) \
 	$(if $(PAGE),--page=$(PAGE))
 
 exp-cohn2010: $(VENV)/plot build  ## the tables and the figure of Cohn & Blunsom (2010); goes on where it was interrupted

@@ -11,6 +11,9 @@ from hypothesis import HealthCheck, settings
 from tsgkit.errors import TreebankError
 from tsgkit.treebank import read_trees
 
+# Benchmarks and experiments are not installed: they are found in the checkout, after everything that is installed.
+sys.path.append(str(Path(__file__).parent.parent))
+
 # How long something takes depends on what else the machine does; no test may fail for that.
 # Examples are drawn anew every time, but for CI.
 settings.register_profile(

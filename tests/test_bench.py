@@ -27,7 +27,7 @@ def bench(monkeypatch, capsys):
         monkeypatch.delenv(variable, raising=False)
 
     def run(name, *arguments, code=0):
-        module = importlib.import_module(f"tsgkit.tools.bench.{name}")
+        module = importlib.import_module(f"tools.bench.{name}")
         assert module.main(arguments) == code
         captured = capsys.readouterr()
         assert bool(captured.err) == bool(code), captured.err
@@ -59,7 +59,7 @@ def test_parse_on_the_bundled_treebank(bench):
 
 
 def test_parse_on_a_generated_treebank(bench, monkeypatch):
-    module = importlib.import_module("tsgkit.tools.bench.parse")
+    module = importlib.import_module("tools.bench.parse")
     monkeypatch.setattr(module, "SETTINGS", module.SETTINGS[-1:])
     text = bench("parse", *TINY, "--treebanks=generated", "--errors=0", "--nltk=0", "--longest=0")
     assert text.startswith("=== generated: trained on 60 trees, 8 sentences of ")
@@ -75,7 +75,7 @@ def test_parse_beside_the_berkeley_parser(bench, monkeypatch, tmp_path):
     monkeypatch.setenv("BERKELEY_JAR", str(tmp_path / "parser.jar"))
     assert "BERKELEY_GRAMMAR=: no such file" in bench("parse", code=2)
     monkeypatch.setenv("BERKELEY_GRAMMAR", str(tmp_path / "grammar"))
-    module = importlib.import_module("tsgkit.tools.bench.parse")
+    module = importlib.import_module("tools.bench.parse")
     monkeypatch.setattr(module, "SETTINGS", module.SETTINGS[:1])
     treebank = module.village()
     treebank.gold = treebank.gold[:8]
@@ -128,7 +128,7 @@ def test_train(bench):
 
 
 def test_fragments_that_differ_in_nodes_with_one_expansion_are_the_same():
-    module = importlib.import_module("tsgkit.tools.bench.train")
+    module = importlib.import_module("tools.bench.train")
     trees = ["(TOP (S (X a) (E (. .))))", "(TOP (S (X b) (E (. .))))"]
     corpus = FlatCorpus.from_trees(map(Tree.fromstring, trees))
     only = module.only_expansions(corpus)
@@ -156,7 +156,7 @@ def test_scaling_measures_fits_and_foretells(bench, tmp_path):
 
 
 def test_a_law_finds_its_own_parameters_and_a_cluster_loses_only_time():
-    scaling = importlib.import_module("tsgkit.tools.bench.scaling")
+    scaling = importlib.import_module("tools.bench.scaling")
     points = [scaling.Point("tsg sweep", size, size, 3e-6 * size**1.25) for size in (10, 200, 3000)]
     law = scaling.Law.fit(points)
     assert law.factor == pytest.approx(3e-6)
@@ -173,7 +173,7 @@ def test_a_law_finds_its_own_parameters_and_a_cluster_loses_only_time():
 
 def test_stream_is_complete(bench, monkeypatch, tmp_path):
     # So few sentences are parsed while Python is still taking its memory.
-    monkeypatch.setattr(importlib.import_module("tsgkit.tools.bench.stream"), "GROWTH", 10.0)
+    monkeypatch.setattr(importlib.import_module("tools.bench.stream"), "GROWTH", 10.0)
     text = bench("stream", "--sentences=4000", "--train=100", "--rows=3", f"--folder={tmp_path}", "-q")
     head, *rows = table(text, " *run")
     assert head == ["run", "sentences", "seconds", "MB"]
@@ -185,7 +185,7 @@ def test_stream_is_complete(bench, monkeypatch, tmp_path):
 
 
 def test_stream_sees_what_is_wrong(tmp_path):
-    stream = importlib.import_module("tsgkit.tools.bench.stream")
+    stream = importlib.import_module("tools.bench.stream")
     text, trees = tmp_path / "text", tmp_path / "trees"
     text.write_text("a b\nc\n")
     for lines, wrong in (
@@ -204,7 +204,7 @@ def test_stream_sees_what_is_wrong(tmp_path):
 @pytest.mark.parametrize("job", ["parse", "tsg", "local", "insertion", "srtsg", "sites"])
 def test_soak(job, capfd):
     """A short one: the curve is there, and samplers can be emptied and go on."""
-    main = importlib.import_module("tsgkit.tools.bench.soak").main
+    main = importlib.import_module("tools.bench.soak").main
     assert main(["--parses=60", "--iterations=40", "--tolerance=100", "--treebank=village:dev", job]) == 0
     lines = capfd.readouterr().out.splitlines()
     assert lines[0] == f"{job}:"
@@ -213,7 +213,7 @@ def test_soak(job, capfd):
 
 
 def test_growth_of_memory_is_noticed():
-    growth = importlib.import_module("tsgkit.tools.bench.soak").growth
+    growth = importlib.import_module("tools.bench.soak").growth
     assert growth([10.0, 12.0, 11.0, 12.0]) == 0.0
     assert growth([10.0, 11.0, 12.0, 13.0]) == 2.0
 

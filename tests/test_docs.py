@@ -12,7 +12,8 @@ import tsgkit
 from tsgkit.cli import command_names
 
 ROOT = Path(__file__).parent.parent
-TOOLS = importlib.import_module("tsgkit.tools")
+# Run from a checkout, not installed.
+NOT_INSTALLED = ("bench", "experiments")
 
 
 def module_names(folders, prefix):
@@ -26,7 +27,13 @@ def module_names(folders, prefix):
 
 MODULES = {
     **dict(module_names(tsgkit.__path__, "tsgkit.")),
-    **dict(module_names(TOOLS.__path__, "tsgkit.tools.")),
+    "tsgkit.tools": True,
+    **{f"tsgkit.tools.{name}": False for name in command_names()},
+    **{
+        name: is_package
+        for part in NOT_INSTALLED
+        for name, is_package in module_names([str(ROOT / "tools" / part)], f"tools.{part}.")
+    },
 }
 del MODULES["tsgkit.__main__"]
 PACKAGES = [name for name, is_package in MODULES.items() if is_package]

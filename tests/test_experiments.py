@@ -18,7 +18,7 @@ def experiment(capsys, tmp_path):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
     def run(name, *arguments, code=0):
-        module = importlib.import_module(f"tsgkit.tools.experiments.{name}")
+        module = importlib.import_module(f"tools.experiments.{name}")
         if not any(argument.startswith("--scale") for argument in arguments):
             arguments = ("--scale=smoke", *arguments)
         assert module.main(("--quiet", f"--folder={tmp_path}", *arguments)) == code
@@ -81,7 +81,7 @@ def test_refused(experiment, tmp_path, name):
 
 
 def test_parts_of_treebanks(tmp_path):
-    treebanks = importlib.import_module("tsgkit.tools.experiments.treebanks")
+    treebanks = importlib.import_module("tools.experiments.treebanks")
     penn = tmp_path / "wsj"
     for section in range(25):
         folder = penn / f"{section:02}"
@@ -99,7 +99,7 @@ def test_parts_of_treebanks(tmp_path):
 
 
 def test_the_sample_of_nltk(treebanks, penn_sample):
-    module = importlib.import_module("tsgkit.tools.experiments.treebanks")
+    module = importlib.import_module("tools.experiments.treebanks")
     found = module.find_treebank("nltk", "small")
     assert sum(len(found.part(part)) for part in module.PARTS) == len(penn_sample)
     for part in module.PARTS:

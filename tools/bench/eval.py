@@ -1,10 +1,10 @@
 """Time the scorer: sentence pairs a second, as a command and as a library call.
 
 Usage:
-  tsgkit.tools.bench.eval [--pairs=N] [--repeat=N]
-  tsgkit.tools.bench.eval -h | --help | --version
+  tools.bench.eval [--pairs=N] [--repeat=N]
+  tools.bench.eval -h | --help | --version
 
-Run it as ``python -m tsgkit.tools.bench.eval``. The pairs are trees of the WSJ sample, if the environment
+Run it as ``python -m tools.bench.eval``. The pairs are trees of the WSJ sample, if the environment
 variable TSGKIT_TREEBANKS names the folder it is in, else of the bundled treebank, each beside a copy with
 mistakes. If the variable EVALB names an EVALB binary, it scores the same files in turn with ours, and the
 outputs are compared.

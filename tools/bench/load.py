@@ -1,10 +1,10 @@
 """The web page under load: requests a second, how long they take, and what happens above the limit.
 
 Usage:
-  tsgkit.tools.bench.load [options] [MODEL]
-  tsgkit.tools.bench.load -h | --help | --version
+  tools.bench.load [options] [MODEL]
+  tools.bench.load -h | --help | --version
 
-Run it as ``python -m tsgkit.tools.bench.load``. Starts `tsgkit serve` on this machine, with a PCFG of the bundled
+Run it as ``python -m tools.bench.load``. Starts `tsgkit serve` on this machine, with a PCFG of the bundled
 treebank unless a MODEL is given, and asks it as fast as it answers: one asker, as many as it has workers, as many as it
 lets wait, and many more.
 Then the same while slow clients hold connections open, and while others send too much. Ends with 1 if a request got

@@ -1,10 +1,10 @@
 """Score the plain PCFG: markovisation, unknown words, binarisation and objectives, as a table.
 
 Usage:
-  tsgkit.tools.bench.markovisation [options]
-  tsgkit.tools.bench.markovisation -h | --help | --version
+  tools.bench.markovisation [options]
+  tools.bench.markovisation -h | --help | --version
 
-Run it as ``python -m tsgkit.tools.bench.markovisation``. It trains on one treebank and parses another: of the
+Run it as ``python -m tools.bench.markovisation``. It trains on one treebank and parses another: of the
 WSJ sample if the environment variable TSGKIT_TREEBANKS names the folder it is in, else of the bundled one.
 F1 is EVALB's and the strict one, in which nothing is left out; speed is in sentences a second of processor
 time.

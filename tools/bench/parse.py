@@ -1,10 +1,10 @@
 """Time the parser: speed, growth with length, memory, search errors, and others' parsers beside it.
 
 Usage:
-  tsgkit.tools.bench.parse [options]
-  tsgkit.tools.bench.parse -h | --help | --version
+  tools.bench.parse [options]
+  tools.bench.parse -h | --help | --version
 
-Run it as ``python -m tsgkit.tools.bench.parse``. The treebanks are the bundled one, a generated one, and
+Run it as ``python -m tools.bench.parse``. The treebanks are the bundled one, a generated one, and
 the WSJ sample if the environment variable TSGKIT_TREEBANKS names the folder it is in. Speed is in sentences
 a second of processor time, every sentence in its fastest run; only the gain by threads is in time on the
 clock, and means little on a busy machine.

@@ -1,10 +1,10 @@
 """What training and parsing cost at any size: measured points, a fit that is checked against them, and a simulation.
 
 Usage:
-  tsgkit.tools.bench.scaling [options]
-  tsgkit.tools.bench.scaling -h | --help | --version
+  tools.bench.scaling [options]
+  tools.bench.scaling -h | --help | --version
 
-Run it as ``python -m tsgkit.tools.bench.scaling``. With --measure it times sweeps, parses and memory on parts of a
+Run it as ``python -m tools.bench.scaling``. With --measure it times sweeps, parses and memory on parts of a
 treebank of growing size, each in a process of its own, and writes the points to a file. Then, from the points of the
 file: a law for every quantity, fitted without the largest size and checked there; and from it what larger jobs would
 cost, the last one by a simulation of a cluster whose workers take chunks of sentences and sometimes die.
@@ -53,6 +53,8 @@ from tsgkit.inference.tsg import TsgSettings, TsgTraining
 from tsgkit.parsing import Parser
 from tsgkit.treebank import Binarization, Cleaning, UnknownWords, prepare, read_trees
 from tsgkit.treebank.planted import generate
+
+from . import from_checkout
 
 SPLITS = 4
 # Sections 2 to 21 of the Penn Treebank, and a sentence of ordinary length.
@@ -174,7 +176,7 @@ def peak_megabytes() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-MEASURE = "import sys; from tsgkit.tools.bench.scaling import print_points; print_points(sys.argv[1])"
+MEASURE = "import sys; from tools.bench.scaling import print_points; print_points(sys.argv[1])"
 
 
 def print_points(task: str) -> None:
@@ -200,7 +202,11 @@ def measure(arguments: dict[str, Any], sizes: list[int]) -> list[Point]:
             "parse": integer(arguments, "--parse", 1),
         }
         done = subprocess.run(
-            [sys.executable, "-c", MEASURE, json.dumps(task)], capture_output=True, text=True, check=False
+            [sys.executable, "-c", MEASURE, json.dumps(task)],
+            env=from_checkout(),
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if done.returncode:
             raise UsageError(f"{size} sentences: {done.stderr.strip().splitlines()[-1]}")

@@ -1,8 +1,8 @@
 """Whether memory grows: resident memory over many parses and many iterations of every sampler.
 
 Usage:
-  tsgkit.tools.bench.soak [options] [JOB...]
-  tsgkit.tools.bench.soak -h | --help | --version
+  tools.bench.soak [options] [JOB...]
+  tools.bench.soak -h | --help | --version
 
 Jobs: parse, and the samplers tsg, local, insertion, srtsg and sites; all of them unless named. Each runs in a process
 of its own and prints a curve. After the first half of a job, memory may grow by the tolerance and no more. The samplers
@@ -37,6 +37,8 @@ from tsgkit.parsing import Parser
 from tsgkit.parsing.engine import OBJECTIVES
 from tsgkit.parsing.product import PRODUCTS, ProductParser
 from tsgkit.treebank import Binarization, FlatCorpus, UnknownWords, prepare, read_trees
+
+from . import from_checkout
 
 JOBS = ("parse", "tsg", "local", "insertion", "srtsg", "sites")
 SR_KINDS = ("rule", "base", "class", "label_class", "word")
@@ -160,8 +162,8 @@ def main(argv: list[str]) -> int:
     for job in jobs:
         print(f"{job}:", flush=True)
         options = [f"{name}={arguments[name]}" for name in ("--parses", "--iterations", "--treebank", "--tolerance")]
-        worker = [sys.executable, "-m", "tsgkit.tools.bench.soak", *options, job]
-        codes.append(subprocess.run(worker, env={**os.environ, WORKER: "1"}, check=False).returncode)
+        worker = [sys.executable, "-m", "tools.bench.soak", *options, job]
+        codes.append(subprocess.run(worker, env={**from_checkout(), WORKER: "1"}, check=False).returncode)
     return EXIT_FAILED if any(codes) else 0
 
 

@@ -1,10 +1,10 @@
 """Parse a long file of generated sentences, kill the parser half-way, resume it, and watch its memory.
 
 Usage:
-  tsgkit.tools.bench.stream [options]
-  tsgkit.tools.bench.stream -h | --help | --version
+  tools.bench.stream [options]
+  tools.bench.stream -h | --help | --version
 
-Run it as ``python -m tsgkit.tools.bench.stream``. It trains a PCFG on generated trees, writes generated sentences to
+Run it as ``python -m tools.bench.stream``. It trains a PCFG on generated trees, writes generated sentences to
 a file, parses them with `tsgkit parse`, kills that half-way (-9), and lets `tsgkit parse --resume` do the rest. Every
 output tree is compared with its line of input. The table shows the resident memory of the parser as it goes; the exit
 code is 1 if the memory grows, or if a tree is missing, twice there, or of another sentence.

@@ -1,8 +1,8 @@
 """How fast samplers of tree-substitution grammars go, and whether they find what was planted.
 
 Usage:
-  tsgkit.tools.bench.train [options]
-  tsgkit.tools.bench.train -h | --help | --version
+  tools.bench.train [options]
+  tools.bench.train -h | --help | --version
 
 Prints, for generated treebanks of several sizes, node visits per second of the local and the blocked sampler (one
 and two threads), the cost of a blocked iteration relative to a local one, the acceptance rate and the memory; then

@@ -1,10 +1,10 @@
 """Tree-substitution grammars by two samplers: the table and the figure of Cohn & Blunsom (2010).
 
 Usage:
-  tsgkit.tools.experiments.cohn2010 [options]
-  tsgkit.tools.experiments.cohn2010 -h | --help | --version
+  tools.experiments.cohn2010 [options]
+  tools.experiments.cohn2010 -h | --help | --version
 
-Run it as ``python -m tsgkit.tools.experiments.cohn2010``, or ``make exp-cohn2010``. What was interrupted goes on with
+Run it as ``python -m tools.experiments.cohn2010``, or ``make exp-cohn2010``. What was interrupted goes on with
 the same command; what is done is not done again.
 
 Options:

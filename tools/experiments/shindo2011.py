@@ -1,10 +1,10 @@
 """Tree-substitution grammars with insertion: the tables of Shindo, Fujino & Nagata (2011).
 
 Usage:
-  tsgkit.tools.experiments.shindo2011 [options]
-  tsgkit.tools.experiments.shindo2011 -h | --help | --version
+  tools.experiments.shindo2011 [options]
+  tools.experiments.shindo2011 -h | --help | --version
 
-Run it as ``python -m tsgkit.tools.experiments.shindo2011``, or ``make exp-shindo2011``. What was interrupted goes on
+Run it as ``python -m tools.experiments.shindo2011``, or ``make exp-shindo2011``. What was interrupted goes on
 with the same command; what is done is not done again.
 
 Options:

@@ -1,10 +1,10 @@
 """Symbol-refined tree-substitution grammars: the tables and the figure of Shindo et al. (2012).
 
 Usage:
-  tsgkit.tools.experiments.shindo2012 [options]
-  tsgkit.tools.experiments.shindo2012 -h | --help | --version
+  tools.experiments.shindo2012 [options]
+  tools.experiments.shindo2012 -h | --help | --version
 
-Run it as ``python -m tsgkit.tools.experiments.shindo2012``, or ``make exp-shindo2012``. What was interrupted goes on
+Run it as ``python -m tools.experiments.shindo2012``, or ``make exp-shindo2012``. What was interrupted goes on
 with the same command; what is done is not done again.
 
 Options:
