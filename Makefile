@@ -9,7 +9,7 @@ JOBS ?= 2
 # Which tests to run; all unless given.
 TESTS ?=
 
-.PHONY: help build test test-checked test-diagnostics lint docs screenshots pictures pages sdist-check demo clean bench-eval bench-parse \
+.PHONY: help build test test-checked test-diagnostics lint docs layers screenshots pictures pages sdist-check demo clean bench-eval bench-parse \
 	bench-train bench-scaling bench-stream exp-pcfg \
 	exp-cohn2010 exp-shindo2011 exp-shindo2012 test-asan test-valgrind test-pythons fuzz mutation soak \
 	bench-load
@@ -108,6 +108,9 @@ lint: $(VENV)/lint  ## ruff, cython-lint, mypy
 docs: $(VENV)/docs build  ## the manual, in docs/_build/html
 	rm -rf docs/_build docs/api/generated
 	$(RUN) -m sphinx --fail-on-warning --keep-going -q -b html docs docs/_build/html
+
+layers: $(VENV)/base  ## the diagram and the table of the parts on the design page, from docs/layers.py
+	$(RUN) docs/layers.py
 
 # The pictures of the manual, taken by the tests of pages; needs Chromium and its driver. 256 colours keep them small.
 PICTURES := serve-tree serve-derivation serve-node serve-dark serve-phone report-tsg \
