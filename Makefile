@@ -6,13 +6,15 @@ RUN := $(BIN)/python
 # Test processes at a time; the tests are independent of each other. Those that share what takes long to make, such as
 # a browser, are marked as a group and run in one process.
 JOBS ?= 2
-# Which tests to run; all unless given.
+# Which files, folders or tests to run, and which marks they must have (an expression of pytest's -m); all by default.
 TESTS ?=
+MARK ?=
+PYTEST = $(BIN)/pytest --numprocesses=$(JOBS) --dist=loadgroup
 
-.PHONY: help build test test-checked test-diagnostics lint docs layers screenshots pictures pages sdist-check demo clean bench-eval bench-parse \
-	bench-train bench-scaling bench-stream exp-pcfg \
-	exp-cohn2010 exp-shindo2011 exp-shindo2012 test-asan test-valgrind test-pythons fuzz mutation soak \
-	bench-load
+.PHONY: help build test test-slow test-all test-checked test-diagnostics test-asan test-valgrind test-pythons coverage \
+	lint ruff cython-lint mypy format docs layers screenshots pictures pages sdist-check demo clean fuzz mutation soak \
+	bench-eval bench-parse bench-train bench-scaling bench-stream bench-load exp-pcfg exp-cohn2010 exp-shindo2011 \
+	exp-shindo2012
 
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,12 +39,18 @@ $(VENV)/lint $(VENV)/docs $(VENV)/plot: $(VENV)/%: $(VENV)/base
 build: $(VENV)/base  ## compile what changed
 	@$(RUN) setup.py --quiet build_ext --inplace
 
-test: build  ## all tests, or TESTS=...
-	$(BIN)/pytest --numprocesses=$(JOBS) --dist=loadgroup $(TESTS)
+test: build  ## all tests but those marked as slow, or TESTS=...
+	$(PYTEST) -m "not slow" $(TESTS)
 
-test-checked: $(VENV)/base  ## all tests on a build with bounds checks (and back to the fast build)
+test-slow: build  ## the tests marked as slow
+	$(PYTEST) -m slow $(TESTS)
+
+test-all: build  ## all tests
+	$(PYTEST) $(TESTS)
+
+test-checked: $(VENV)/base  ## all tests on a build with bounds checks (and back to the fast build); MARK="not slow" for fewer
 	TSGKIT_CHECKED=1 $(RUN) setup.py --quiet build_ext --inplace
-	$(BIN)/pytest --numprocesses=$(JOBS) --dist=loadgroup $(TESTS); status=$$?; $(MAKE) --no-print-directory build && exit $$status
+	$(PYTEST) -m "$(MARK)" $(TESTS); status=$$?; $(MAKE) --no-print-directory build && exit $$status
 
 # In a folder of its own: with ArviZ comes SciPy, which NLTK imports where it can, and every command would start later.
 test-diagnostics: build  ## our convergence diagnostics against ArviZ's
@@ -57,7 +65,7 @@ SANITIZED = LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-
 
 test-asan: $(VENV)/base  ## all tests under the address and undefined behaviour sanitizers (and back to the fast build)
 	TSGKIT_SANITIZE=1 $(RUN) setup.py --quiet build_ext --inplace
-	$(SANITIZED) $(BIN)/pytest --numprocesses=$(JOBS) --dist=loadgroup $(TESTS); \
+	$(SANITIZED) $(PYTEST) -m "$(MARK)" $(TESTS); \
 		status=$$?; $(MAKE) --no-print-directory build && exit $$status
 
 # Short, because valgrind makes everything some thirty times slower.
@@ -99,11 +107,21 @@ soak: build  ## resident memory over 100,000 parses and 1,000 iterations of ever
 bench-load: build  ## the web page under load: requests a second, 99th percentile, what is refused
 	$(RUN) -m tools.bench.load
 
-lint: $(VENV)/lint  ## ruff, cython-lint, mypy
+lint: ruff cython-lint mypy  ## ruff, cython-lint, mypy
+
+ruff: $(VENV)/lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+cython-lint: $(VENV)/lint
 	PATH="$(CURDIR)/$(BIN):$$PATH" cython-lint ext
+
+mypy: $(VENV)/lint
 	$(BIN)/mypy
+
+format: $(VENV)/lint  ## what ruff can fix and format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
 
 docs: $(VENV)/docs build  ## the manual, in docs/_build/html
 	rm -rf docs/_build docs/api/generated

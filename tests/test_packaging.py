@@ -4,6 +4,8 @@ import re
 import tomllib
 from pathlib import Path
 
+import pytest
+
 import tsgkit
 
 ROOT = Path(__file__).parent.parent
@@ -25,3 +27,31 @@ def test_every_package_is_listed():
 def test_the_command_is_called_like_the_package():
     """So that ``pipx run`` finds it."""
     assert PROJECT["project"]["name"] in PROJECT["project"]["scripts"]
+
+
+def test_ci_tests_the_pythons_that_wheels_are_built_for():
+    workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8")
+    tested = re.findall(r'"(3\.\d+)"', re.search(r"^ *python: (.*)$", workflow, re.MULTILINE)[1])
+    built = [f"3.{name[3:-2]}" for name in PROJECT["tool"]["cibuildwheel"]["build"]]
+    classified = re.findall(r"Python :: (3\.\d+)$", "\n".join(PROJECT["project"]["classifiers"]), re.MULTILINE)
+    assert tested == built
+    assert set(classified) <= set(tested)
+
+
+CHECKERS = [".ci/run", ".pre-commit-config.yaml", ".github/workflows/ci.yml", "CONTRIBUTING.md"]
+
+
+@pytest.mark.parametrize("name", CHECKERS)
+def test_checks_are_targets_of_the_makefile(name):
+    targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    used = set(re.findall(r"\bmake ([a-z][a-z0-9-]*)", (ROOT / name).read_text("utf-8")))
+    assert used
+    assert used <= targets
+
+
+def test_ci_runs_all_tests_once():
+    """The test command of the README, then the slow tests, which it leaves out."""
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert re.search(r"^    make test\b", readme, re.MULTILINE)
+    steps = re.findall(r"^step make (test(?:-slow|-all)?)$", (ROOT / ".ci" / "run").read_text("utf-8"), re.MULTILINE)
+    assert steps == ["test", "test-slow"]
