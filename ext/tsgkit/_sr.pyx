@@ -6,7 +6,7 @@ arrays. Same seed, same result.
 
 import numpy as np
 
-from tsgkit.models.tables import checked_rows, n_guests, require_discounts, require_strengths
+from tsgkit.checks import checked_rows, count_customers, require_discounts, require_strengths
 
 from libc.stdint cimport uint8_t, uint64_t
 from libcpp cimport bool as cpp_bool
@@ -434,7 +434,7 @@ cdef class SrSampler:
             checked[kind] = checked_rows(seating[kind], [0, 1, 1], [self.n_cells(kind), n_nodes + 1, n_nodes + 1])
         wanted = self.wanted_customers(checked)
         for kind in KINDS:
-            if (n_guests(checked[kind], self.n_cells(kind)) != wanted[kind]).any():
+            if (count_customers(checked[kind], self.n_cells(kind)) != wanted[kind]).any():
                 raise ValueError("the tables do not fit the trees")
         for kind in KINDS:
             self.seat_tables(kind, checked[kind])

@@ -6,7 +6,7 @@ arrays. Same seed, same result.
 
 import numpy as np
 
-from tsgkit.models.tables import checked_rows, n_guests, require_discounts, require_strengths
+from tsgkit.checks import checked_rows, count_customers, require_discounts, require_strengths
 
 from libc.stdint cimport int16_t, uint8_t, uint64_t
 from libcpp cimport bool as cpp_bool
@@ -523,7 +523,7 @@ cdef class SrSiteSampler:
         n_nodes = len(self.trees.label)
         plain = checked_rows(seating["dish"], [0, 1, 1], [n_dishes, n_nodes + 1, n_nodes + 1])
         refined = checked_rows(seating["refined"], [0, 1], [n_dishes, n_nodes + 1])
-        if n_guests(plain, n_dishes).sum() + refined[:, 1].sum() > n_nodes:
+        if count_customers(plain, n_dishes).sum() + refined[:, 1].sum() > n_nodes:
             raise ValueError("the tables do not fit the trees")
         for number, size, n_tables in plain.tolist():
             dish = &self.sampler.dishes[number]
@@ -573,7 +573,7 @@ cdef class SrSiteSampler:
             if n_classes == 0 and len(rows) or (self.word_houses()[rows[:, 0]] < 0).any():
                 raise ValueError("a rule without a class has words")
         n_columns = rows.shape[1]
-        if n_guests(rows, 1).sum() > len(trees.label):
+        if count_customers(rows, 1).sum() > len(trees.label):
             raise ValueError("the tables do not fit the trees")
         for row in rows.tolist():
             size, n_tables = row[n_columns - 2], row[n_columns - 1]

@@ -7,7 +7,7 @@ arrays. Same seed, same result, whatever the number of threads.
 
 import numpy as np
 
-from tsgkit.models.tables import checked_rows, n_guests, require_discounts, require_strengths
+from tsgkit.checks import checked_rows, count_customers, require_discounts, require_strengths
 
 from libc.stdint cimport uint8_t, uint64_t
 from libcpp cimport bool as cpp_bool
@@ -465,7 +465,7 @@ cdef class TsgSampler:
         if not is_used.all():
             raise ValueError("a fragment is used nowhere")
         sizes = checked_rows(sizes, [0, 1, 1], [n_fragments, n_nodes + 1, n_nodes + 1])
-        if (n_guests(sizes, n_fragments) != n_orders).any():
+        if (count_customers(sizes, n_fragments) != n_orders).any():
             raise ValueError("the tables do not fit the derivations")
         self.check_dishes(states, dishes)
         for place, size, number in sizes.tolist():

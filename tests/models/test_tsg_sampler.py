@@ -473,7 +473,7 @@ def test_states_that_do_not_fit_are_refused():
         ],
         "stands twice": [(sites, np.vstack([fragments, fragments[:1]]), sizes, dishes)],
         "used nowhere": [(sites, np.vstack([fragments, [fragments[0, 0], 0, 0]]), sizes, dishes)],
-        "a table is not there": [(sites, fragments, sizes * [1, 0, 1], dishes)],
+        "a table is out of range": [(sites, fragments, sizes * [1, 0, 1], dishes)],
         "tables do not fit": [(sites, fragments, more, dishes), (sites, fragments, sizes[1:], dishes)],
         "not what the trees have": [(sites, fragments, sizes, swapped)],
     }

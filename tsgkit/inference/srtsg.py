@@ -7,6 +7,7 @@ import numpy as np
 
 from tsgkit._sr import KINDS, SrSampler
 from tsgkit._sr_sites import SrSiteSampler
+from tsgkit.checks import require_amounts
 from tsgkit.errors import UsageError
 from tsgkit.inference.checkpoint import corpus_digest
 from tsgkit.inference.loop import Record
@@ -26,7 +27,6 @@ from tsgkit.models.srtsg import (
 from tsgkit.models.srtsg_insertion import InsertionGrammar, refined_corpus, refined_trees
 from tsgkit.models.srtsg_sites import SiteGrammar, SiteMeans, make_site_sampler
 from tsgkit.models.subcategories import INSERTION_PREFIX, SYMBOLS_WITH_INSERTION, read_splits, symbol_names
-from tsgkit.models.tables import require_amounts
 from tsgkit.treebank import FlatCorpus
 from tsgkit.treebank.prepare import preparation_of
 

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from tsgkit._sr import SrSampler
+from tsgkit.checks import require_amounts
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.grammar.weighted import RULE_KINDS
 from tsgkit.models.rules import TreeArrays
-from tsgkit.models.tables import require_amounts
 from tsgkit.treebank import FlatCorpus, Lexicon
 from tsgkit.treebank.prepare import token_nodes
 from tsgkit.treebank.unknown import symbol_word

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from tsgkit._sr_sites import SrSiteSampler
+from tsgkit.checks import checked_rows, require_amounts
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.models.rules import TreeArrays
 from tsgkit.models.srtsg import (
@@ -31,7 +32,6 @@ from tsgkit.models.srtsg import (
     refinements,
     restored_sums,
 )
-from tsgkit.models.tables import checked_rows, require_amounts
 from tsgkit.treebank import FlatCorpus
 
 # Of the coarser grammars, which only prune: every refined rule gives away this much of its count.

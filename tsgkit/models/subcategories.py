@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tsgkit.checks import require_amounts
 from tsgkit.errors import UsageError
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.grammar.weighted import NO_LABEL
@@ -13,7 +14,6 @@ from tsgkit.models.fragments import FragmentTable
 from tsgkit.models.model import Model, parts_of
 from tsgkit.models.rules import number_rules
 from tsgkit.models.srtsg import Subcategories
-from tsgkit.models.tables import require_amounts
 from tsgkit.models.tsg import nodes_of, states_of
 from tsgkit.treebank import FlatCorpus
 

@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tsgkit.checks import require_amounts
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.grammar.weighted import NO_LABEL
 from tsgkit.models.rules import TreeArrays
-from tsgkit.models.tables import require_amounts
 
 FRONTIER = -1
 FOOT = -3

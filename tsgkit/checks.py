@@ -1,11 +1,14 @@
-"""Numbers from files, checked before anything is computed by them: tables of restaurants, weights and counts."""
+"""Checks of numbers that come from files: tables of restaurants, weights, counts and parameters.
+
+Samplers and models use them before anything is computed; the module imports nothing of the package.
+"""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-LARGEST_COUNT = 1 << 53  # and still room to count on
-# Samplers keep discounts and strengths away from where probabilities become 0 or no number.
+LARGEST_COUNT = 1 << 53  # whole numbers up to here are exact in floating point
+# Samplers keep strengths away from where probabilities become 0 or NaN.
 SMALLEST_STRENGTH, LARGEST_STRENGTH = 1e-9, 1e12
 
 
@@ -24,22 +27,22 @@ def checked_rows(rows: object, lowest: Sequence[int], ends: Sequence[int]) -> np
     >>> checked_rows([[2, 3]], [0, 1], [2, 4])
     Traceback (most recent call last):
         ...
-    ValueError: a table is not there
+    ValueError: a table is out of range
     """
     array = np.asarray(rows)
     if array.dtype.kind not in "iu" or array.ndim != 2 or array.shape[1] != len(lowest):
         raise ValueError("tables are not rows of whole numbers")
     if (array < np.array(lowest)).any() or (array >= np.array(ends)).any():
-        raise ValueError("a table is not there")
+        raise ValueError("a table is out of range")
     return np.ascontiguousarray(array, dtype=np.int64)
 
 
-def n_guests(rows: np.ndarray, n_cells: int) -> np.ndarray:
-    """How many sit at the tables of every cell; rows begin with the cell and end with table size and number of such.
+def count_customers(rows: np.ndarray, n_cells: int) -> np.ndarray:
+    """The customers at the tables of every cell; rows begin with the cell and end with table size and number of such.
 
     Examples
     --------
-    >>> n_guests(np.array([[1, 3, 2], [1, 1, 1]]), 3).tolist()
+    >>> count_customers(np.array([[1, 3, 2], [1, 1, 1]]), 3).tolist()
     [0.0, 7.0, 0.0]
     """
     # Numbers too large to be whole in floating point are too large to be right, and do not overflow.
