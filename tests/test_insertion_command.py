@@ -14,7 +14,7 @@ from tsgkit.tools import parse as parse_command
 from tsgkit.tools import train as train_command
 from tsgkit.treebank import Binarization
 from tsgkit.treebank.fragments import canonical, read_fragment
-from tsgkit.treebank.planted import assemble, generate
+from tsgkit.treebank.synthetic import assemble, generate
 
 OPTIONS = ["--model=insertion", "--threshold=0", "--type-moves=200", "--seed=3", "--average-every=2", "--quiet"]
 

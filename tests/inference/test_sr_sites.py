@@ -14,7 +14,7 @@ from tsgkit.parsing import Parser
 from tsgkit.report.derivation import Deriver
 from tsgkit.treebank import Binarization, UnknownWords, load, prepare
 from tsgkit.treebank.fragments import format_fragment
-from tsgkit.treebank.planted import assemble
+from tsgkit.treebank.synthetic import assemble
 
 SHORT = {"joint_iterations": 0, "splits": 2, "split_iterations": 3, "average": 2, "average_every": 1}
 

@@ -31,7 +31,7 @@ from tsgkit.options import optional_integer
 from tsgkit.parsing import Parser
 from tsgkit.treebank import Binarization, UnknownWords, prepare
 from tsgkit.treebank.binarize import METHODS
-from tsgkit.treebank.unknown import MODELS
+from tsgkit.treebank.unknown import UNKNOWN_WORDS
 
 from .parse import Treebank, read_treebank, timed, wsj_sample
 
@@ -73,7 +73,7 @@ SLICES = {
     "unknown": [
         replace(setting, unknown=model, threshold=threshold)
         for setting in (PLAIN, replace(PLAIN, horizontal=1), DEFAULT)
-        for model in MODELS
+        for model in UNKNOWN_WORDS.names
         for threshold in (1, 5)
     ],
     "binarisation": [

@@ -57,7 +57,7 @@ from tsgkit.options import optional_integer
 from tsgkit.parsing import Parser
 from tsgkit.progress import progress
 from tsgkit.treebank import Binarization, Cleaning, UnknownWords, load, prepare, read_trees
-from tsgkit.treebank.planted import generate
+from tsgkit.treebank.synthetic import generate
 
 N_GENERATED = (10000, 500)
 GENERATED_VOCABULARY = 2000

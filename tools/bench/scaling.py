@@ -52,7 +52,7 @@ from tsgkit.inference.srtsg import SrSettings, SrTraining
 from tsgkit.inference.tsg import TsgSettings, TsgTraining
 from tsgkit.parsing import Parser
 from tsgkit.treebank import Binarization, Cleaning, UnknownWords, prepare, read_trees
-from tsgkit.treebank.planted import generate
+from tsgkit.treebank.synthetic import generate
 
 from . import from_checkout
 

@@ -43,7 +43,7 @@ from tsgkit.evaluation.report import columns
 from tsgkit.models.cfg import cfg_model
 from tsgkit.progress import progress
 from tsgkit.treebank import Binarization, UnknownWords, prepare
-from tsgkit.treebank.planted import SHORTEST_MAX_LENGTH, generate_derivations
+from tsgkit.treebank.synthetic import SHORTEST_MAX_LENGTH, generate_derivations
 
 LEAF = re.compile(r" ([^ ()]+)\)")
 MEGABYTE = 1 << 10  # of kilobytes, in which the system counts

@@ -39,16 +39,8 @@ from tsgkit.models.fragments import FragmentTable
 from tsgkit.models.rules import number_rules
 from tsgkit.progress import progress
 from tsgkit.treebank import Binarization, FlatCorpus, UnknownWords, prepare
-from tsgkit.treebank.planted import (
-    canonical,
-    format_fragment,
-    generate,
-    generate_derivations,
-    n_rules,
-    planted_grammar,
-    read_fragment,
-    without_marks,
-)
+from tsgkit.treebank.fragments import canonical, format_fragment, n_rules, read_fragment
+from tsgkit.treebank.synthetic import generate, generate_derivations, synthetic_grammar, without_marks
 
 FREQUENCIES = (0, 3, 10, 30, 100, 2**62)
 KEPT = 3  # a fragment counts as found when it is used at least so often
@@ -136,7 +128,7 @@ def find_planted(arguments: dict[str, Any], insertions: bool) -> Iterator[str]:
     steps = Counter(without_marks(step) for derivation in derivations for step in derivation.steps)
     only = only_expansions(corpus)
     start = f"{iterations} iterations from the {settings.init} start"
-    grammar = planted_grammar(insertions)
+    grammar = synthetic_grammar(insertions)
     for kind, trees in (("initial", grammar.initial), ("auxiliary", grammar.auxiliary)):
         if not trees:
             continue

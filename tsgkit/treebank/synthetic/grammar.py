@@ -1,39 +1,33 @@
-"""A hand-written tree-substitution grammar with insertion, and treebanks of any size drawn from it.
+"""A hand-written tree-substitution grammar with insertion: the source of synthetic treebanks.
 
-The source of the flow when no treebank is at hand, or when the truth must be known. A tree has probability
-``prod p(e | root) * prod a_X p'(e' | X) * prod (1 - a_X)``: its fragments, its insertions, its other hosts.
+Before the first stage of the flow. The probabilities of the elementary trees with the same root sum to one, those of
+initial and of auxiliary trees separately; words have the frequencies of Zipf's law.
 """
 
 import math
-import re
-import sys
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import accumulate, combinations, cycle, islice
-from random import Random
+from itertools import cycle
 from typing import NamedTuple
 
 from nltk.tree import Tree
 
-from tsgkit.treebank.fragments import canonical, format_fragment, n_rules, read_fragment
+from tsgkit.treebank.fragments import format_fragment, n_rules, read_fragment
 
 ROOT = "TOP"
 FOOT_MARK = "*"
 INSERTION_MARK = "+"
-# A length under which too few trees fall would keep the generator searching.
-SHORTEST_MAX_LENGTH = 8
 # Every word is an entry in a table that is kept in memory, about half a gigabyte for a million.
 LARGEST_VOCABULARY = 1_000_000
 
-# The planted grammar. A line is a weight and an elementary tree, `(NP )` an open frontier node, `(NP* )` the
-# foot of an auxiliary tree; weights are relative to those of the other trees with the same root. `[kind]`
-# says what the lines below it are. A clause, rooted in S, also stands with a full stop under TOP.
+# The grammar. A line is a weight and an elementary tree: `(NP )` is a frontier node, `(NP* )` the foot of an auxiliary
+# tree; weights are relative to those of the other trees with the same root. `[kind]` is the kind of the lines below it.
+# A clause, rooted in S, also occurs with a full stop under TOP.
 #
-# A frontier label knows nothing of number, so only a fragment that holds the subject and the verb may be in
-# the present tense (or have was/were); a VP of its own is in the past or has a modal. Nouns and adjectives
-# start with consonants, so that the article is `a`. NX is the treebank's noun phrase without its determiner:
-# the host of adjectives.
+# The label of a frontier node does not tell its number, so only a fragment with both the subject and the verb may be in
+# the present tense (or have was/were); a fragment rooted in VP is in the past tense or has a modal. Nouns and
+# adjectives begin with consonants, so that the article is `a`. NX is the Penn Treebank's noun phrase without its
+# determiner: the node where adjectives are inserted.
 INITIAL_TREES = """
 [agreement]
 3    (S (NP (DT this) (NX (NN ))) (VP (VBZ ) (NP )))
@@ -189,11 +183,11 @@ AUXILIARY_TREES = """
 2    (S (PRN (PP (IN for) (NP (NN example))) (, ,)) (S* ))
 """
 
-# a_X: how often an internal node labelled X of an elementary tree is the host of an insertion.
+# a_X: the probability of an insertion at an internal node labelled X of an elementary tree.
 INSERTION_PROBABILITIES = {"NX": 0.25, "VP": 0.15, "S": 0.1, "NP": 0.05}
 
-# Words from frequent to rare: a word's weight falls with its rank (Zipf). Verbs are transitive, in the order
-# base form, third person, past, participle, gerund; the frames hold the others. A few words have two tags.
+# Words from frequent to rare: a word's weight falls with its rank (Zipf). Verbs are transitive, with their forms in the
+# order base, third person, past, participle, gerund; other verbs are part of the frames. A few words have two tags.
 NOUNS = """
 company year man market day plan price woman report child house state share group bank bond week law point
 problem party court fund president month firm country program game minister night room street car door book
@@ -253,19 +247,15 @@ CLOSED_CLASSES = {
 }
 
 SYLLABLES = [consonant + vowel for consonant in "bdfghklmnprstvz" for vowel in "aeiou"]
-# Invented words go in turn to these tags, with these endings.
+# Invented words get these tags in turn, with these endings.
 INVENTED_ENDINGS = {"NN": "k", "NNS": "ks", "JJ": "kish", "NNP": "k", "VBD": "ked"}
 
 KINDS_OF_INITIAL_TREES = ("agreement", "idiom", "frame", "rule", "word")
 KINDS_OF_AUXILIARY_TREES = ("adjective", "adverb", "parenthetical")
 
-# One piece of bracket notation: an open frontier node or foot, an opening bracket with its label, the
-# blank before a further child, a closing bracket, or a word.
-PIECE = re.compile(r"\((?P<open>[^\s()]+) \)|\((?P<label>[^\s()]+) | |(?P<close>\))|[^\s()]+")
-
 
 class ElementaryTree(NamedTuple):
-    """A fragment (initial tree) or an auxiliary tree of the planted grammar.
+    """An initial tree (fragment) or an auxiliary tree of the synthetic grammar.
 
     Attributes
     ----------
@@ -274,7 +264,7 @@ class ElementaryTree(NamedTuple):
     kind : str
         One of ``agreement idiom frame rule word`` (initial), ``adjective adverb parenthetical`` (auxiliary).
     brackets : str
-        In canonical bracket notation: open frontier nodes ``(NP )``, the foot ``(NP* )``.
+        In canonical bracket notation: frontier nodes ``(NP )``, the foot ``(NP* )``.
     """
 
     probability: float
@@ -288,15 +278,15 @@ class ElementaryTree(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PlantedGrammar:
-    """What the trees are drawn from: a tree-substitution grammar with insertion.
+class SyntheticGrammar:
+    """A tree-substitution grammar with insertion, with the probabilities of its elementary trees.
 
     Attributes
     ----------
     initial, auxiliary : tuple of ElementaryTree
         The probabilities of those with the same root sum to one.
     insertion_probability : mapping
-        For a label, how often an internal node that has it is the host of an insertion.
+        Label to the probability of an insertion at an internal node with this label.
     """
 
     initial: tuple[ElementaryTree, ...]
@@ -304,78 +294,26 @@ class PlantedGrammar:
     insertion_probability: Mapping[str, float]
 
     def lines(self) -> Iterator[str]:
-        """The grammar as text: ``probability TAB kind TAB fragment``, at last the insertion probabilities."""
+        """The grammar as text: ``probability TAB kind TAB elementary tree``, then the insertion probabilities."""
         for tree in self.initial + self.auxiliary:
             yield f"{tree.probability:.9g}\t{tree.kind}\t{tree.brackets}"
         for label, probability in self.insertion_probability.items():
             yield f"{probability:.9g}\tinsertion\t{label}"
 
 
-class Derivation(NamedTuple):
-    """A tree and how it came about.
-
-    Attributes
-    ----------
-    brackets : str
-        The tree, on one line.
-    steps : tuple of str
-        The elementary trees in the order of their use, from left to right and from the top down, the nodes
-        with an insertion marked: ``(VP (VBD broke) (NP (DT the) (NX+ (NN ice))))``. The next step fills the
-        first frontier node or marked node still open; `assemble` does so, `without_marks` removes the marks.
-    """
-
-    brackets: str
-    steps: tuple[str, ...]
-
-    def tree(self) -> Tree:
-        """The derived tree."""
-        return Tree.fromstring(self.brackets)
-
-
-@dataclass(frozen=True)
-class Recovery:
-    """How many of the planted fragments a sampler found: types, of at least two rules.
-
-    Attributes
-    ----------
-    n_found, n_planted, n_both : int
-        Numbers of different fragments.
-    """
-
-    n_found: int
-    n_planted: int
-    n_both: int
-
-    @property
-    def precision(self) -> float:
-        """The share of the found fragments that were planted; 0 if none was found."""
-        return self.n_both / self.n_found if self.n_found else 0.0
-
-    @property
-    def recall(self) -> float:
-        """The share of the planted fragments that were found; 0 if none was planted."""
-        return self.n_both / self.n_planted if self.n_planted else 0.0
-
-    @property
-    def f1(self) -> float:
-        """The harmonic mean of precision and recall."""
-        total = self.n_found + self.n_planted
-        return 2 * self.n_both / total if total else 0.0
-
-
-def planted_grammar(insertions: bool = True, vocabulary: int = 0) -> PlantedGrammar:
-    """The planted grammar.
+def synthetic_grammar(insertions: bool = True, vocabulary: int = 0) -> SyntheticGrammar:
+    """The grammar that synthetic treebanks are sampled from.
 
     Parameters
     ----------
     insertions : bool
-        Without them it is a plain tree-substitution grammar: no auxiliary trees.
+        If false, it is a plain tree-substitution grammar, without auxiliary trees.
     vocabulary : int
-        Number of invented words beside the few hundred English ones; they continue the Zipf curve.
+        Number of invented words in addition to the few hundred English ones; they continue the Zipf curve.
 
     Examples
     --------
-    >>> grammar = planted_grammar()
+    >>> grammar = synthetic_grammar()
     >>> grammar.auxiliary[0].brackets
     '(NX (JJ proverbial) (NX* ))'
     >>> grammar.insertion_probability["NX"]
@@ -387,38 +325,38 @@ def planted_grammar(insertions: bool = True, vocabulary: int = 0) -> PlantedGram
     sentences = [
         (weight, kind, main_clause(brackets)) for weight, kind, brackets in phrases if root_label(brackets) == "S"
     ]
-    # Function words follow Zipf from the first rank on; the most frequent content words are less extreme.
+    # Function words follow Zipf's law from the first rank on; the most frequent content words are less extreme.
     words = [
         (1 / (rank + (0.5 if tag in CLOSED_CLASSES else 3)), "word", f"({tag} {word})")
         for tag, ranked_words in lexicon(vocabulary).items()
         for rank, word in enumerate(ranked_words)
     ]
-    return PlantedGrammar(
+    return SyntheticGrammar(
         initial=normalized(sentences + phrases + words),
         auxiliary=normalized(list(read_weighted_trees(AUXILIARY_TREES))) if insertions else (),
         insertion_probability=dict(INSERTION_PROBABILITIES) if insertions else {},
     )
 
 
-def planted_fragments(
+def synthetic_fragments(
     transform: Callable[[Tree], Tree] | None = None, kinds: Iterable[str] = KINDS_OF_INITIAL_TREES
 ) -> list[str]:
-    """The planted fragments of at least two rules: what a sampler should find.
+    """The fragments of the synthetic grammar with at least two rules: what a sampler should find.
 
     Parameters
     ----------
     transform : callable, optional
-        What was done to the trees the sampler saw, such as a binarisation; done to every fragment, whose open
-        frontier nodes are trees without children. The two rules are counted before.
+        The transformation of the training trees, such as a binarisation; it is applied to every fragment, whose
+        frontier nodes are trees without children. Rules are counted before it.
     kinds : iterable of str
         Which fragments; `KINDS_OF_AUXILIARY_TREES` gives the auxiliary trees.
 
     Examples
     --------
-    >>> planted_fragments(kinds=["idiom"])[2]
+    >>> synthetic_fragments(kinds=["idiom"])[2]
     '(VP (VBD kicked) (NP (DT the) (NX (NN bucket))))'
     """
-    grammar, wanted = planted_grammar(), set(kinds)
+    grammar, wanted = synthetic_grammar(), set(kinds)
     known = {*KINDS_OF_INITIAL_TREES, *KINDS_OF_AUXILIARY_TREES}
     if not wanted <= known:
         raise ValueError(f"kinds: {', '.join(sorted(wanted - known))}: there are {', '.join(sorted(known))}")
@@ -432,139 +370,8 @@ def planted_fragments(
     return [format_fragment(transform(read_fragment(fragment))) for fragment in fragments]
 
 
-def recovery(found_fragments: Iterable[str], truth: Iterable[str]) -> Recovery:
-    """Compare fragments that were learned with those that were planted.
-
-    Both are taken as sets, in bracket notation with frontier nodes as ``(NP )``; blanks do not matter.
-    Fragments of one rule do not count: every sampler has them from the start.
-
-    Parameters
-    ----------
-    found_fragments : iterable of str
-        From the sampler.
-    truth : iterable of str
-        From `planted_fragments`.
-
-    Examples
-    --------
-    >>> truth = planted_fragments(kinds=["idiom"])
-    >>> found = ["(VP (VBD broke) (NP (DT the) (NX (NN ice))))", "(NP (DT the) (NN ))", "(NN dog)"]
-    >>> recovery(found, truth)
-    Recovery(n_found=2, n_planted=24, n_both=1)
-    >>> recovery(found, truth).precision
-    0.5
-    """
-    found, planted = (
-        {brackets for brackets in map(canonical, fragments) if n_rules(brackets) > 1}
-        for fragments in (found_fragments, truth)
-    )
-    return Recovery(len(found), len(planted), len(found & planted))
-
-
-def generate(
-    n: int, seed: int = 0, insertions: bool = True, *, vocabulary: int = 0, max_length: int | None = None
-) -> Iterator[Tree]:
-    """Draw `n` trees from the planted grammar.
-
-    Takes what `generate_derivations` takes.
-
-    Examples
-    --------
-    >>> for tree in generate(2, seed=3):
-    ...     print(" ".join(tree.leaves()))
-    the next laws are new .
-    this baker makes any share .
-    """
-    derivations = generate_derivations(n, seed, insertions, vocabulary=vocabulary, max_length=max_length)
-    return (derivation.tree() for derivation in derivations)
-
-
-def generate_derivations(
-    n: int, seed: int = 0, insertions: bool = True, *, vocabulary: int = 0, max_length: int | None = None
-) -> Iterator[Derivation]:
-    """Draw `n` trees from the planted grammar, with their derivations.
-
-    Parameters
-    ----------
-    n : int
-        Number of trees. They are drawn when asked for; none is kept.
-    seed : int
-        The same seed gives the same trees, and the first of many are those of a few.
-    insertions : bool
-        Without them it is a plain tree-substitution grammar.
-    vocabulary : int
-        Number of invented words beside the English ones.
-    max_length : int, optional
-        Leave out trees of more words than this.
-
-    Examples
-    --------
-    >>> derivation = next(generate_derivations(1, seed=3))
-    >>> derivation.steps[0]
-    '(TOP (S (NP (DT the) (NX+ (NNS ))) (VP (VBP are) (ADJP )) (. .)))'
-    >>> assemble(derivation.steps) == derivation.brackets
-    True
-    """
-    if n < 0:
-        raise ValueError(f"n={n}: must be at least 0")
-    if seed < 0:
-        raise ValueError(f"seed={seed}: must be at least 0")
-    if max_length is not None and max_length < SHORTEST_MAX_LENGTH:
-        raise ValueError(f"max_length={max_length}: must be at least {SHORTEST_MAX_LENGTH}")
-    derivations = endless_derivations(planted_grammar(insertions, vocabulary), seed)
-    if max_length is not None:
-        derivations = (each for each in derivations if n_words(each.brackets) <= max_length)
-    return islice(derivations, min(n, sys.maxsize))  # islice knows no larger number
-
-
-def assemble(steps: Iterable[str]) -> str:
-    """The tree, in brackets, that the steps of a derivation build.
-
-    Examples
-    --------
-    >>> assemble(["(TOP (NP+ (NN )))", "(NP (ADVP (RB )) (NP* ))", "(RB even)", "(NN rain)"])
-    '(TOP (NP (ADVP (RB even)) (NP (NN rain))))'
-    """
-    remaining = iter(steps)
-
-    def next_step(site: Site) -> Step:
-        brackets = next(remaining, None)
-        if brackets is None:
-            raise ValueError(f"the derivation ends before {site.label} is filled")
-        step = Step(brackets, reversed_parts(brackets))
-        if root_label(brackets) + (FOOT_MARK if FOOT in step.parts else "") != site.label:
-            raise ValueError(f"{brackets} cannot fill {site.label}")
-        return step
-
-    derivation = grow(next_step)
-    leftover = next(remaining, None)
-    if leftover is not None:
-        raise ValueError(f"the tree is complete before {leftover}")
-    return derivation.brackets
-
-
-def without_marks(step: str) -> str:
-    """The elementary tree of a step, without the marks where insertions happened in this derivation.
-
-    Examples
-    --------
-    >>> without_marks("(VP (VBD broke) (NP (DT the) (NX+ (NN ice))))")
-    '(VP (VBD broke) (NP (DT the) (NX (NN ice))))'
-    """
-    return re.sub(r"(\([^\s()]+)\+ ", r"\1 ", step)
-
-
-def n_words(brackets: str) -> int:
-    """The length of a complete tree's sentence."""
-    # One blank stands before every word and before every node but the root.
-    return brackets.count(" ") - brackets.count("(") + 1
-
-
 def root_label(brackets: str) -> str:
     return brackets[1 : brackets.index(" ")].removesuffix(INSERTION_MARK)
-
-
-# The grammar, from the text above.
 
 
 def read_weighted_trees(text: str) -> Iterator[tuple[float, str, str]]:
@@ -579,12 +386,12 @@ def read_weighted_trees(text: str) -> Iterator[tuple[float, str, str]]:
 
 
 def main_clause(clause: str) -> str:
-    """The fragment of a whole sentence that `clause` makes with a full stop."""
+    """The fragment of a whole sentence: `clause` with a full stop, under the root."""
     return f"({ROOT} {clause.removesuffix(')')} (. .)))"
 
 
 def lexicon(n_invented: int) -> dict[str, list[str]]:
-    """The words of every tag, from frequent to rare; the invented ones come last."""
+    """The words of every tag, from frequent to rare; invented words come last."""
     verbs = [row.split() for row in VERBS.split(",")]
     words = dict(zip(("VB", "VBZ", "VBD", "VBN", "VBG"), map(list, zip(*verbs, strict=True)), strict=True))
     words["VBP"] = list(words["VB"])
@@ -597,7 +404,7 @@ def lexicon(n_invented: int) -> dict[str, list[str]]:
 
 
 def invented_stem(number: int) -> str:
-    """A pronounceable stem of two or more syllables, another for every number."""
+    """A pronounceable stem of two or more syllables, different for every number."""
     n_syllables = len(SYLLABLES)
     stem, rest = "", number + n_syllables + 1
     while rest:
@@ -607,7 +414,7 @@ def invented_stem(number: int) -> str:
 
 
 def normalized(weighted: list[tuple[float, str, str]]) -> tuple[ElementaryTree, ...]:
-    """Elementary trees whose probabilities sum to one for every root."""
+    """Elementary trees; the probabilities of those with the same root sum to one."""
     weights: dict[str, list[float]] = {}
     for weight, _, brackets in weighted:
         weights.setdefault(root_label(brackets), []).append(weight)
@@ -616,116 +423,3 @@ def normalized(weighted: list[tuple[float, str, str]]) -> tuple[ElementaryTree, 
     return tuple(
         ElementaryTree(weight / totals[root_label(brackets)], kind, brackets) for weight, kind, brackets in weighted
     )
-
-
-# Drawing: every elementary tree is cut once into strings and open sites, a tree is their concatenation.
-
-
-class Site(NamedTuple):
-    """A place where an elementary tree goes: a frontier node, or a host node and what stands inside it."""
-
-    label: str  # with the foot's mark if an auxiliary tree goes here
-    inside: "tuple[Part, ...] | None" = None
-
-
-# What an elementary tree is made of.
-Part = str | Site
-
-
-class Step(NamedTuple):
-    """An elementary tree, its hosts marked, and its parts from right to left: the order for a stack."""
-
-    brackets: str
-    parts: tuple[Part, ...]
-
-
-FOOT = Site(FOOT_MARK)
-
-
-def grow(next_step: Callable[[Site], Step]) -> Derivation:
-    """Build a tree from left to right, with the step that `next_step` gives for every site."""
-    strings: list[str] = []
-    steps: list[str] = []
-    open_parts: list[Part] = [Site(ROOT)]
-    while open_parts:
-        part = open_parts.pop()
-        if isinstance(part, str):
-            strings.append(part)
-            continue
-        brackets, parts = next_step(part)
-        steps.append(brackets)
-        if part.inside is None:
-            open_parts += parts
-        else:
-            for piece in parts:
-                open_parts += part.inside if piece is FOOT else (piece,)
-    return Derivation("".join(strings), tuple(steps))
-
-
-def endless_derivations(grammar: PlantedGrammar, seed: int) -> Iterator[Derivation]:
-    """One derivation after the other. Of all random numbers only ``random()`` is the same in every Python."""
-    tables = step_tables(grammar)
-    random = Random(seed).random
-
-    def draw(site: Site) -> Step:
-        bounds, steps = tables[site.label]
-        return steps[bisect_right(bounds, random())]
-
-    while True:
-        yield grow(draw)
-
-
-def step_tables(grammar: PlantedGrammar) -> dict[str, tuple[list[float], list[Step]]]:
-    """For every kind of site, the steps that can fill it and the upper bounds of their shares of [0, 1)."""
-    weighted: dict[str, list[tuple[float, Step]]] = {}
-    for trees, mark in ((grammar.initial, ""), (grammar.auxiliary, FOOT_MARK)):
-        for tree in trees:
-            entries = weighted.setdefault(tree.root + mark, [])
-            for probability, brackets in with_insertions(tree, grammar.insertion_probability):
-                entries.append((probability, Step(brackets, reversed_parts(brackets))))
-    # The last bound, one but for rounding, is left out: whatever lies above the others is the last step's.
-    return {
-        site: ([*accumulate(probability for probability, _ in entries)][:-1], [step for _, step in entries])
-        for site, entries in weighted.items()
-    }
-
-
-def with_insertions(tree: ElementaryTree, insertion_probability: Mapping[str, float]) -> Iterator[tuple[float, str]]:
-    """Every way to mark hosts in `tree`, with its probability."""
-    # The root is no host; frontier nodes and feet are not matched as labels.
-    labels = [match for match in PIECE.finditer(tree.brackets) if match["label"]][1:]
-    hosts = [match for match in labels if insertion_probability.get(match["label"], 0) > 0]
-    for n_insertions in range(len(hosts) + 1):
-        for chosen in combinations(hosts, n_insertions):
-            probability, brackets = tree.probability, tree.brackets
-            for host in reversed(hosts):  # from the right, so that positions stay valid
-                share = insertion_probability[host["label"]]
-                probability *= share if host in chosen else 1 - share
-                if host in chosen:
-                    brackets = brackets[: host.end() - 1] + INSERTION_MARK + brackets[host.end() - 1 :]
-            yield probability, brackets
-
-
-def reversed_parts(brackets: str) -> tuple[Part, ...]:
-    """Cut an elementary tree at its frontier nodes, at its foot and around its marked hosts."""
-    parts: list[Part] = []
-    # For every bracket that is open: the host it belongs to and the place of its first part, or None.
-    hosts: list[tuple[str, int] | None] = []
-    for piece in PIECE.finditer(brackets):
-        label = piece["label"] or ""
-        if piece["open"]:
-            parts.append(FOOT if piece["open"].endswith(FOOT_MARK) else Site(piece["open"]))
-        elif label.endswith(INSERTION_MARK):
-            label = label.removesuffix(INSERTION_MARK)
-            hosts.append((label, len(parts)))
-            parts.append(f"({label} ")
-        else:
-            if label:
-                hosts.append(None)
-            text_before = parts.pop() if parts and isinstance(parts[-1], str) else ""
-            parts.append(f"{text_before}{piece[0]}")
-            host = hosts.pop() if piece["close"] else None
-            if host:
-                label, first = host
-                parts[first:] = [Site(label + FOOT_MARK, tuple(reversed(parts[first:])))]
-    return tuple(reversed(parts))

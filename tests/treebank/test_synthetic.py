@@ -1,6 +1,5 @@
-"""The planted grammar: what is drawn from it is what it says, again and again, and can be scored."""
+"""Synthetic treebanks: their trees have the probabilities of the grammar, are reproducible, and score a sampler."""
 
-import doctest
 import inspect
 import itertools
 import math
@@ -11,18 +10,17 @@ import numpy as np
 import pytest
 from nltk.tree import Tree
 
-from tsgkit.treebank import Binarization, Cleaning, planted, read_trees
-from tsgkit.treebank.planted import (
+from tsgkit.treebank import Binarization, Cleaning, read_trees
+from tsgkit.treebank.fragments import canonical, n_rules
+from tsgkit.treebank.synthetic import (
     KINDS_OF_AUXILIARY_TREES,
     assemble,
-    canonical,
     generate,
     generate_derivations,
-    n_rules,
     n_words,
-    planted_fragments,
-    planted_grammar,
     recovery,
+    synthetic_fragments,
+    synthetic_grammar,
     without_marks,
 )
 from tsgkit.treebank.trees import is_preterminal, preorder, same_tree, words
@@ -45,12 +43,8 @@ def trees(derivations):
 # The grammar.
 
 
-def test_docstrings():
-    assert doctest.testmod(planted).failed == 0
-
-
 def test_grammar_is_well_written():
-    grammar = planted_grammar(vocabulary=1000)
+    grammar = synthetic_grammar(vocabulary=1000)
     everything = grammar.initial + grammar.auxiliary
     assert all(canonical(tree.brackets) == tree.brackets for tree in everything)
     assert len({tree.brackets for tree in everything}) == len(everything)
@@ -62,8 +56,8 @@ def test_grammar_is_well_written():
     assert frontier <= {tree.root for tree in grammar.initial}
 
 
-def test_what_the_issue_asks_for():
-    grammar = planted_grammar()
+def test_there_are_elementary_trees_of_every_kind():
+    grammar = synthetic_grammar()
     kinds = Counter(tree.kind for tree in grammar.initial + grammar.auxiliary)
     assert kinds["agreement"] >= 20
     assert kinds["idiom"] >= 10
@@ -73,7 +67,7 @@ def test_what_the_issue_asks_for():
 
 
 def test_auxiliary_trees_are_simple_and_binary():
-    for tree in planted_grammar().auxiliary:
+    for tree in synthetic_grammar().auxiliary:
         children = [child.label() for child in Tree.fromstring(tree.brackets)]
         assert len(children) == 2
         assert children.count(tree.root + "*") == 1
@@ -100,7 +94,7 @@ def expected_sites(grammar):
 
 
 def test_trees_end_and_have_the_expected_length(derivations):
-    index, sites, n_words_each = expected_sites(planted_grammar())
+    index, sites, n_words_each = expected_sites(synthetic_grammar())
     assert max(abs(np.linalg.eigvals(sites))) < 0.9
     mean = np.linalg.solve(np.eye(len(sites)) - sites, n_words_each)[index["TOP"]]
     assert 12 < mean < 20
@@ -148,7 +142,7 @@ def test_trees_are_clean(derivations, trees):
 
 @pytest.mark.parametrize("method", ["right", "left", "centre-head"])
 def test_binarization_keeps_auxiliary_trees(method):
-    for brackets in planted_fragments(Binarization(method).apply, KINDS_OF_AUXILIARY_TREES):
+    for brackets in synthetic_fragments(Binarization(method).apply, KINDS_OF_AUXILIARY_TREES):
         tree = Tree.fromstring(brackets)
         assert len(tree) == 2
         assert tree.label() + "*" in [child.label() for child in tree]
@@ -212,7 +206,7 @@ def assert_frequencies(counts, trees):
 
 @pytest.mark.parametrize("vocabulary", [0, 200])
 def test_fragments_have_their_probabilities(derivations, vocabulary):
-    grammar = planted_grammar(vocabulary=vocabulary)
+    grammar = synthetic_grammar(vocabulary=vocabulary)
     if vocabulary:
         derivations = generate_derivations(5000, seed=12, vocabulary=vocabulary)
     counts = Counter(without_marks(step) for derivation in derivations for step in derivation.steps)
@@ -229,7 +223,7 @@ def test_insertions_have_their_probabilities(derivations):
             for label, mark in re.findall(r" \(([^\s()+]+)(\+?) (?!\))", step):
                 n_hosts[label] += 1
                 n_insertions[label] += bool(mark)
-    rates = planted_grammar().insertion_probability
+    rates = synthetic_grammar().insertion_probability
     assert set(rates) == {label for label, n in n_insertions.items() if n}
     for label, rate in rates.items():
         deviation = n_insertions[label] - rate * n_hosts[label]
@@ -237,7 +231,7 @@ def test_insertions_have_their_probabilities(derivations):
 
 
 def test_without_insertions():
-    grammar = planted_grammar(insertions=False)
+    grammar = synthetic_grammar(insertions=False)
     assert not grammar.auxiliary
     for derivation in generate_derivations(500, seed=1, insertions=False):
         assert not any(re.search(r"\([^\s()]+[*+] ", step) for step in derivation.steps)
@@ -318,9 +312,9 @@ def test_invented_words_keep_coming():
         return len({word for tree in generate(n, seed=1, **options) for word in words(tree)})
 
     assert vocabulary_size(1000, vocabulary=20_000) > 1.5 * vocabulary_size(500, vocabulary=20_000)
-    grammar = planted_grammar(vocabulary=20_000)
+    grammar = synthetic_grammar(vocabulary=20_000)
     assert len({tree.brackets for tree in grammar.initial}) == len(grammar.initial)
-    assert len(grammar.initial) == len(planted_grammar().initial) + 20_000
+    assert len(grammar.initial) == len(synthetic_grammar().initial) + 20_000
 
 
 @pytest.mark.parametrize(
@@ -337,18 +331,18 @@ def test_impossible_options(options):
 
 
 def test_recovery_of_the_truth_is_perfect(derivations):
-    truth = planted_fragments()
+    truth = synthetic_fragments()
     used = {without_marks(step) for derivation in derivations for step in derivation.steps}
     score = recovery([step for step in used if "*" not in step], truth)
     assert (score.precision, score.recall, score.f1) == (1, 1, 1)
-    insertions = planted_fragments(kinds=KINDS_OF_AUXILIARY_TREES)
+    insertions = synthetic_fragments(kinds=KINDS_OF_AUXILIARY_TREES)
     assert recovery([step for step in used if "*" in step], insertions).f1 == 1
 
 
 def test_recovery_counts_types_of_two_rules():
     truth = ["(NP (DT a) (NN ))", "(VP (VBD sat))", "(NN dog)"]
     score = recovery(["(NP  (DT a)(NN))", "(NP (DT a) (NN ))", "(NP (DT the) (NN ))", "(NN cat)"], truth)
-    assert (score.n_found, score.n_planted, score.n_both) == (2, 2, 1)
+    assert (score.n_found, score.n_true, score.n_both) == (2, 2, 1)
     assert (score.precision, score.recall, score.f1) == (0.5, 0.5, 0.5)
     nothing = recovery([], [])
     assert (nothing.precision, nothing.recall, nothing.f1) == (0, 0, 0)
@@ -357,7 +351,7 @@ def test_recovery_counts_types_of_two_rules():
 @pytest.mark.parametrize("method", ["right", "left", "centre-head"])
 def test_fragments_of_binarized_trees(method):
     binarization = Binarization(method)
-    plain, binarized = planted_fragments(), planted_fragments(binarization.apply)
+    plain, binarized = synthetic_fragments(), synthetic_fragments(binarization.apply)
     assert len(plain) == len(binarized)
     assert plain != binarized
     for before, after in zip(plain, binarized, strict=True):
@@ -374,7 +368,7 @@ def test_fragments_of_binarized_trees(method):
 
 def test_unknown_kind():
     with pytest.raises(ValueError, match="kinds: noun: there are"):
-        planted_fragments(kinds=["noun"])
+        synthetic_fragments(kinds=["noun"])
 
 
 # The command.
@@ -401,7 +395,7 @@ def test_command_passes_its_options_on(tsgkit):
 
 def test_command_writes_the_grammar(tsgkit):
     lines = [line.split("\t") for line in tsgkit("generate", "--grammar").stdout.splitlines()]
-    grammar = planted_grammar()
+    grammar = synthetic_grammar()
     assert len(lines) == len(grammar.initial + grammar.auxiliary) + len(grammar.insertion_probability)
     assert ["0.25", "insertion", "NX"] in lines
     assert {kind for _, kind, fragment in lines if "kicked) (NP (DT the)" in fragment} == {"idiom"}

@@ -1,0 +1,43 @@
+"""Synthetic treebanks: trees sampled from a hand-written grammar, so that their fragments and insertions are known.
+
+`grammar` has the elementary trees and words, `derivations` samples from them, `recovery` scores a sampler.
+"""
+
+from tsgkit.treebank.synthetic.derivations import (
+    SHORTEST_MAX_LENGTH,
+    Derivation,
+    assemble,
+    generate,
+    generate_derivations,
+    n_words,
+    without_marks,
+)
+from tsgkit.treebank.synthetic.grammar import (
+    KINDS_OF_AUXILIARY_TREES,
+    KINDS_OF_INITIAL_TREES,
+    LARGEST_VOCABULARY,
+    ElementaryTree,
+    SyntheticGrammar,
+    synthetic_fragments,
+    synthetic_grammar,
+)
+from tsgkit.treebank.synthetic.recovery import Recovery, recovery
+
+__all__ = [
+    "KINDS_OF_AUXILIARY_TREES",
+    "KINDS_OF_INITIAL_TREES",
+    "LARGEST_VOCABULARY",
+    "SHORTEST_MAX_LENGTH",
+    "Derivation",
+    "ElementaryTree",
+    "Recovery",
+    "SyntheticGrammar",
+    "assemble",
+    "generate",
+    "generate_derivations",
+    "n_words",
+    "recovery",
+    "synthetic_fragments",
+    "synthetic_grammar",
+    "without_marks",
+]
