@@ -5,13 +5,13 @@ Usage:
   tsgkit prepare -h | --help | --version
 
 A TREEBANK is a file (plain, gzip or xz), a folder, a glob pattern, - for stdin, nltk:NAME for an NLTK
-corpus, or sampler, village:train, village:dev, village:test for the bundled treebank.
+corpus, or village, village:train, village:dev, village:test for the bundled treebank.
 
 Options:
   -o FILE, --output=FILE   where to write; a name in .gz or .xz is packed, one in .npz gets the flat
                            corpus as arrays [default: -]
-  --format=FORMAT          of the input: auto, brackets or export [default: auto]
-  --write=FORMAT           of the output: line (one tree a line), pretty or export [default: line]
+  --format=FORMAT          of the input: {readers} [default: auto]
+  --write=FORMAT           of the output: {writers}; line has one tree per line [default: line]
   --encoding=NAME          of the input [default: utf-8]
   --nfc                    bring text to Unicode's normal form C
   --unescape               turn words like -LRB- into the brackets they stand for
@@ -35,7 +35,7 @@ Binarisation:
   --debinarize             undo a binarisation made with these options instead of making one
 
 Rare words:
-  --unknown=MODEL          none, signature, three, one or unicode [default: none]
+  --unknown=MODEL          none, {unknown_words} [default: none]
   --threshold=N            words seen at most N times are replaced by their class [default: 1]
 
 Splitting:
@@ -60,12 +60,13 @@ from nltk.tree import Tree
 
 from tsgkit.cli import choice, command, integer, parse_arguments
 from tsgkit.errors import UsageError
-from tsgkit.options import binarization_of, cleaning_of, reading_of, unknown_of
+from tsgkit.options import binarization_of, cleaning_of, reading_of, unknown_of, with_registered
 from tsgkit.progress import progress
 from tsgkit.treebank import Binarization, Cleaning, Lexicon, UnknownWords, prepare, write_trees
+from tsgkit.treebank.formats import WRITERS
 from tsgkit.treebank.prepare import preparation_of, split_trees, statistics
-from tsgkit.treebank.sources import WRITE_FORMATS
 
+__doc__ = with_registered(__doc__)
 PARTS = {2: ("train", "test"), 3: ("train", "dev", "test")}
 
 
@@ -122,7 +123,7 @@ def job_of(arguments: dict[str, Any]) -> Job:
         debinarize=arguments["--debinarize"],
         unknown=unknown_of(arguments),
         output=arguments["--output"],
-        write_format=choice(arguments, "--write", WRITE_FORMATS),
+        write_format=choice(arguments, "--write", WRITERS.names),
         quiet=arguments["--quiet"],
     )
 

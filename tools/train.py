@@ -13,7 +13,7 @@ Options:
                            tree-substitution grammar; insertion: one with auxiliary trees too; srtsg: one with
                            learned subcategories, the most accurate [default: cfg]
   --dev=TREEBANK           parse this treebank with the finished model and say how well
-  --format=FORMAT          of the input: auto, brackets or export [default: auto]
+  --format=FORMAT          of the input: {readers} [default: auto]
   --encoding=NAME          of the input [default: utf-8]
   --nfc                    bring text to Unicode's normal form C
   --continuous             make discontinuous trees (of export files) continuous, instead of stopping
@@ -36,8 +36,7 @@ Binarisation:
   --heads=RULES            for centre-head: penn, leftmost, rightmost or a file [default: penn]
 
 Rare words:
-  --unknown=MODEL          signature (English), three, one or unicode (any language); three for insertion,
-                           unicode for others unless given
+  --unknown=MODEL          {unknown_words}; three for insertion, unicode for others unless given
   --threshold=N            words seen at most N times are replaced by their class; 0: none, and srtsg lets
                            every word back off to its class; 0 for srtsg, 1 for others unless given
 
@@ -132,12 +131,14 @@ from tsgkit.options import (
     reading_of,
     seed_of,
     unknown_of,
+    with_registered,
 )
 from tsgkit.parsing.held_out import held_out_score, score_model
 from tsgkit.progress import progress
 from tsgkit.treebank import Binarization, FlatCorpus, Lexicon, UnknownWords, prepare
 from tsgkit.treebank.prepare import preparation_of
 
+__doc__ = with_registered(__doc__)
 # What options are unless given.
 USUAL = {
     "cfg": {"--horizontal": "1", "--vertical": "2"},

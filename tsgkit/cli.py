@@ -12,6 +12,7 @@ import os
 import pkgutil
 import re
 import sys
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -23,6 +24,7 @@ from tsgkit.interruption import interruptible
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
+WIDTH_OF_USAGE = 115
 
 
 class Main(Protocol):
@@ -72,6 +74,38 @@ def parse_arguments(usage: str | None, argv: Sequence[str]) -> dict[str, Any]:
     name = re.search(r"^ *tsgkit (\w+)", usage or "", re.MULTILINE)
     words = [name[1]] if name else []  # to docopt, the command is a word of the usage like any other
     return dict(docopt(usage or "", argv=[*words, *argv], version=f"tsgkit {__version__}"))
+
+
+def with_choices(usage: str | None, **choices: Sequence[str]) -> str:
+    """A usage text with ``{name}`` replaced by the choices of that name, so that `--help` lists what is registered.
+
+    Examples
+    --------
+    >>> with_choices("  --format=FORMAT  of the input: {readers}", readers=["auto", "brackets", "export"])
+    '  --format=FORMAT  of the input: auto, brackets or export'
+    """
+    texts = {
+        f"{{{name}}}": " or ".join(filter(None, (", ".join(listed[:-1]), *listed[-1:])))
+        for name, listed in choices.items()
+    }
+    lines = []
+    for line in (usage or "").split("\n"):
+        filled = re.sub(r"\{\w+\}", lambda found: texts.get(found[0], found[0]), line)
+        lines.append(filled if filled == line or len(filled) <= WIDTH_OF_USAGE else wrapped_option(filled))
+    return "\n".join(lines)
+
+
+def wrapped_option(line: str) -> str:
+    """The line of an option on several lines, its description indented as on the first; a default is not broken."""
+    description = re.match(r" *\S+(?: \S+)*  +", line)
+    parts = textwrap.wrap(
+        line.replace("[default: ", "[default:\0"),
+        WIDTH_OF_USAGE,
+        subsequent_indent=" " * (description.end() if description else 0),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join(parts).replace("\0", " ")
 
 
 def integer(arguments: dict[str, Any], option: str, minimum: int | None = None) -> int:

@@ -7,13 +7,18 @@ from typing import Any
 
 from nltk.tree import Tree
 
-from tsgkit.cli import choice, integer, number
+from tsgkit.cli import choice, integer, number, with_choices
 from tsgkit.distributed import BACKENDS, Backend, make_backend
 from tsgkit.errors import TreebankError, UsageError
 from tsgkit.treebank import Binarization, Cleaning, UnknownWords, read_trees
 from tsgkit.treebank.binarize import METHODS
-from tsgkit.treebank.sources import READ_FORMATS
-from tsgkit.treebank.unknown import MODELS
+from tsgkit.treebank.formats import AUTO, READERS, WRITERS, split_format
+from tsgkit.treebank.unknown import UNKNOWN_WORDS
+
+
+def with_registered(usage: str | None) -> str:
+    """A usage text that lists the registered readers, writers and unknown-word models where it names these."""
+    return with_choices(usage, readers=(AUTO, *READERS.names), writers=WRITERS.names, unknown_words=UNKNOWN_WORDS.names)
 
 
 @dataclass(frozen=True)
@@ -49,8 +54,10 @@ class Reading:
 
 def reading_of(arguments: dict[str, Any]) -> Reading:
     """How the options ask to read treebanks."""
+    name, _ = split_format(arguments["--format"])
+    choice({"--format": name}, "--format", (AUTO, *READERS.names))
     options = {
-        "format": choice(arguments, "--format", READ_FORMATS),
+        "format": arguments["--format"],
         "unescape": arguments.get("--unescape", False),
         "nfc": arguments["--nfc"],
         "encoding": arguments["--encoding"],
@@ -83,7 +90,7 @@ def binarization_of(arguments: dict[str, Any]) -> Binarization | None:
 
 def unknown_of(arguments: dict[str, Any]) -> UnknownWords | None:
     """How rare words are classed, if they are."""
-    model = choice(arguments, "--unknown", ("none", *MODELS))
+    model = choice(arguments, "--unknown", ("none", *UNKNOWN_WORDS.names))
     return None if model == "none" else UnknownWords(model, integer(arguments, "--threshold", 0))
 
 

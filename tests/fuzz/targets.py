@@ -16,6 +16,7 @@ from typing import Any
 from fuzz.mutate import Archive, mutated
 from nltk.tree import Tree
 
+from tsgkit.errors import TreebankError
 from tsgkit.evaluation import evaluate
 from tsgkit.evaluation.parameters import load_parameters
 from tsgkit.grammar import WeightedGrammar
@@ -32,14 +33,15 @@ from tsgkit.models.tsg_predictive import DerivationCorrection
 from tsgkit.parsing import Parser
 from tsgkit.parsing.lines import ParsePlan
 from tsgkit.resumable import PartialOutput
-from tsgkit.treebank import Binarization, FlatCorpus, UnknownWords, prepare, read_trees
-from tsgkit.treebank.brackets import format_tree, read_brackets
+from tsgkit.treebank import Binarization, Cleaning, FlatCorpus, UnknownWords, prepare, read_trees
+from tsgkit.treebank.brackets import escape_symbol, format_tree, read_brackets
 from tsgkit.treebank.export import format_export, read_export
+from tsgkit.treebank.formats import ReadOptions
 from tsgkit.treebank.fragments import canonical, format_fragment, read_fragment
 from tsgkit.treebank.heads import PENN, HeadRules
 from tsgkit.treebank.prepare import preparation_of
-from tsgkit.treebank.sources import decode_lines
-from tsgkit.treebank.trees import words
+from tsgkit.treebank.sources import decode_lines, validate_tree
+from tsgkit.treebank.trees import preorder, same_tree, words
 
 TREES = [
     "(TOP (S (NP (DT the) (JJ old) (NN dog)) (VP (VBD saw) (NP (DT the) (NN cat))) (. .)))",
@@ -100,15 +102,18 @@ def lines_of(data: bytes) -> list[str]:
 
 def brackets(data: bytes, folder: Path) -> None:
     lines = lines_of(data)
-    for tree in read_brackets(lines, "fuzz", skipped=[], nfc=True):
+    skipped: list[TreebankError] = []
+    for tree in read_brackets(lines, "fuzz", ReadOptions(skipped=skipped)):
         assert list(read_brackets(format_tree(tree, pretty=True).split("\n"))) == [tree]
-    for tree in read_brackets(lines, "fuzz", unescape=True):
-        assert len(list(read_brackets([format_tree(tree)]))) == 1
+    assert all(error.line is not None and 1 <= error.line <= len(lines) for error in skipped)
+    for tree in read_brackets(lines, "fuzz", ReadOptions(unescape=True)):
+        (again,) = read_brackets([format_tree(tree)], options=ReadOptions(unescape=True))
+        assert [node.label() for node in preorder(again)] == [escape_symbol(node.label()) for node in preorder(tree)]
 
 
 def export(data: bytes, folder: Path) -> None:
     lines = lines_of(data)
-    found = list(read_export(lines, "fuzz", skipped=[]))
+    found = list(read_export(lines, "fuzz", ReadOptions(skipped=[])))
     assert list(read_export(lines, "fuzz")) == found
     for tree in found:
         back = read_export(format_export(tree, 1).split("\n"))
@@ -117,9 +122,10 @@ def export(data: bytes, folder: Path) -> None:
 
 def discontinuous(data: bytes, folder: Path) -> None:
     lines = lines_of(data)
-    found = list(read_export(lines, "fuzz", skipped=[], reattached=[]))
-    assert len(found) >= len(list(read_export(lines, "fuzz", skipped=[])))
-    for tree in read_export(lines, "fuzz", reattached=[]):
+    reattached: list[str] = []
+    found = list(read_export(lines, "fuzz", ReadOptions(skipped=[], reattached=reattached)))
+    assert len(found) == len(list(read_export(lines, "fuzz", ReadOptions(skipped=[])))) + len(reattached)
+    for tree in read_export(lines, "fuzz", ReadOptions(reattached=[])):
         back = read_export(format_export(tree, 1).split("\n"))
         assert words(next(back)) == words(tree)
 
@@ -165,18 +171,29 @@ def grammar_levels(grammar: WeightedGrammar) -> list[Any]:
 def scores(data: bytes, folder: Path) -> None:
     gold, test = two_files(folder, data)
     result = evaluate(gold, test, "new")
-    assert not 0 <= result.f1 <= 100 or result.f1 >= 0
+    rows = result.sentences
+    for name, most in (("matched", "gold"), ("matched", "test"), ("crossing", "test"), ("tags", "words")):
+        assert ((rows[name] >= 0) & (rows[name] <= rows[most])).all()
+    scored = rows[rows["status"] == 0]
+    for name in ("matched", "gold", "test", "crossing", "words", "tags"):
+        assert getattr(result.all, name) == scored[name].sum()
+    statuses = [(rows["status"] == status).sum() for status in (1, 2)]
+    assert [result.all.errors, result.all.skips, result.all.valid] == [*statuses, len(scored)]
+    assert 0 <= result.f1 <= 100
 
 
 def treebank(data: bytes, folder: Path) -> None:
     path = saved(folder, data)
-    list(read_trees(path, skipped=[], nfc=True, encoding="latin-1"))
+    skipped: list[TreebankError] = []
+    for tree in read_trees(path, skipped=skipped, nfc=True, encoding="latin-1"):
+        validate_tree(tree)
+    assert all(error.path == str(path) and error.line for error in skipped)
     found = list(read_trees(path))
     corpus = prepare(found, binarization=Binarization("centre-head", 1, 2), unknown=UnknownWords())
-    assert corpus.what_is_wrong() == ""
-    for tree, back in zip(found, map(preparation_of(corpus).decode, corpus.trees()), strict=False):
-        assert isinstance(back, Tree)
-        assert set(words(back)) <= {word for each in found for word in words(each)} or tree
+    corpus.validate()
+    clean = [tree for tree in map(Cleaning().apply, found) if tree is not None]
+    for tree, back in zip(clean, map(preparation_of(corpus).decode, corpus.trees()), strict=True):
+        assert same_tree(back, tree)
 
 
 @functools.cache
@@ -251,10 +268,11 @@ def web_request(data: bytes, folder: Path) -> None:
 
 def corpus_file(data: bytes, folder: Path) -> None:
     corpus = FlatCorpus.load(saved(folder, data))
-    list(corpus.trees())
-    list(corpus.sentences())
+    sentences_of_trees = [words(tree) for tree in corpus.trees()]
+    assert sentences_of_trees == list(corpus.sentences())
+    assert (len(sentences_of_trees), sum(map(len, sentences_of_trees))) == (corpus.n_trees, corpus.n_tokens)
     if preparation_of(corpus).lexicon is not None:
-        Parser(cfg_model(corpus), max_bytes=SMALL_CHART).parse_one(SENTENCE)
+        assert Parser(cfg_model(corpus), max_bytes=SMALL_CHART).parse_one(SENTENCE).leaves() == SENTENCE
 
 
 def grammar_file(data: bytes, folder: Path) -> None:

@@ -10,7 +10,7 @@ from nltk.tree import Tree
 from tsgkit.models.cfg import cfg_model, coarse_labels, train_cfg
 from tsgkit.parsing import Parser
 from tsgkit.treebank import Binarization, Cleaning, UnknownWords, load, prepare
-from tsgkit.treebank.unknown import MODELS
+from tsgkit.treebank.unknown import UNKNOWN_WORDS
 
 TREES = [
     Tree.fromstring("(S (NP (DT the) (NN dog)) (VP (VBD ran)))"),
@@ -101,7 +101,7 @@ def test_maps_join_each_level_to_the_next():
         assert names[fine.grammar.label[fine.grammar.root]] == "TOP"
 
 
-@pytest.mark.parametrize("unknown", MODELS)
+@pytest.mark.parametrize("unknown", UNKNOWN_WORDS.names)
 def test_new_words_where_nothing_was_rare(unknown):
     """Threshold 0 leaves no class at the leaves: classes then stand for the words that have them."""
     corpus = sampler(Binarization("right", 0), UnknownWords(unknown, threshold=0))

@@ -341,7 +341,7 @@ def put(name, place, value):
         (lambda header, arrays: header["corpus"].pop("forms"), "forms is not a list of names"),
         (lambda header, arrays: arrays.pop("corpus.child"), "array child is missing"),
         (lambda header, arrays: arrays.update({"corpus.label": np.int32(3)}), "array label has the wrong"),
-        (put("corpus.word", 0, 10**6), "word points outside"),
+        (put("corpus.word", 0, 10**6), "word has an index out of range"),
         (put("corpus.child", 0, 0), "a child does not come after its parent"),
     ],
 )

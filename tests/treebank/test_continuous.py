@@ -11,6 +11,7 @@ from tsgkit.errors import TreebankError
 from tsgkit.treebank.brackets import format_tree
 from tsgkit.treebank.continuous import ROOT, Outline, continuous_parents, inside_phrases
 from tsgkit.treebank.export import MOST_NODES, read_export
+from tsgkit.treebank.formats import ReadOptions
 from tsgkit.treebank.trees import preorder, words
 
 # ---- any tree ------------------------------------------------------------------------------------------------------
@@ -94,7 +95,7 @@ def rows(*lines):
 
 def continuous(*lines):
     reattached = []
-    (tree,) = read_export(rows(*lines), "t.export", reattached=reattached)
+    (tree,) = read_export(rows(*lines), "t.export", ReadOptions(reattached=reattached))
     assert reattached == ["t.export:1: sentence 1"]
     return format_tree(tree)
 
@@ -208,7 +209,7 @@ def test_words_and_labels_of_files_survive(parents):
     lines = [f"w{position} T -- {parents[-1 - position]}" for position in range(n_words)]
     lines += [f"#{node} L{node} -- {parent}" for node, parent in parents.items() if node > ROOT]
     reattached = []
-    (tree,) = read_export(rows(*lines), "t.export", reattached=reattached)
+    (tree,) = read_export(rows(*lines), "t.export", ReadOptions(reattached=reattached))
     assert words(tree) == [f"w{position}" for position in range(n_words)]
     labels = sorted(node.label() for node in preorder(tree) if node.label() not in ("T", "VROOT"))
     assert labels == sorted(f"L{node}" for node in parents if node > ROOT)
@@ -219,7 +220,7 @@ def test_there_is_a_limit():
     """What is made continuous takes time in proportion to the square of the nodes."""
     lines = ["a N -- 500", *["b N -- 0"] * MOST_NODES, "c N -- 500", "#500 X -- 0"]
     with pytest.raises(TreebankError, match=f"more than {MOST_NODES} words and phrases"):
-        list(read_export(rows(*lines), "t.export", reattached=[]))
+        list(read_export(rows(*lines), "t.export", ReadOptions(reattached=[])))
 
 
 def test_deep_trees_are_read_in_time():

@@ -17,7 +17,7 @@ SMALL = [Tree.fromstring("(S (NP (D the) (N cat)) (VP (V ran)))"), Tree.fromstri
 @given(st.lists(trees, max_size=4))
 def test_trees_come_back(some_trees):
     corpus = FlatCorpus.from_trees(some_trees)
-    assert corpus.what_is_wrong() == ""
+    corpus.validate()
     assert corpus.label.dtype == corpus.child.dtype == corpus.tree_start.dtype == np.int32
     assert all(same_tree(one, other) for one, other in zip(some_trees, corpus.trees(), strict=True))
 

@@ -1,40 +1,40 @@
-"""Penn brackets: the reader and the writer of ``(S (NP (PRP I)) (VP (VBD ran)))``.
+"""Penn brackets: the reader and the writers of ``(S (NP (PRP I)) (VP (VBD ran)))``.
 
-A tree may stand on one line or on many, with or without the empty outer bracket of the Penn Treebank.
-The reader is strict: whatever is not a tree is an error with its place, but for lines of markup between trees.
-Only the blanks of ASCII separate tokens, so that a word may contain a no-break space.
+First stage of the flow. A tree is on one line or on several, with or without the empty outer bracket of the Penn
+Treebank. The reader is strict: except for lines of markup between trees, whatever is not a tree is an error with its
+place. Only ASCII whitespace separates tokens, so that a word may contain a no-break space.
 """
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator
 
 from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError
+from tsgkit.treebank.formats import STRICT, Reader, ReadOptions
 from tsgkit.treebank.trees import is_preterminal
 
-BLANK = r"[ \t\r\n\f\v]"
+SPACE = r"[ \t\r\n\f\v]"
 SYMBOL = r"[^ \t\r\n\f\v()]"
 # Most brackets are preterminals: they are one token, which halves the work.
 TOKEN = re.compile(
-    rf"\(({SYMBOL}+){BLANK}+({SYMBOL}+){BLANK}*\)"  # 1, 2: tag and word
-    rf"|\({BLANK}*({SYMBOL}*)"  # 3: the label after an opening bracket
+    rf"\(({SYMBOL}+){SPACE}+({SYMBOL}+){SPACE}*\)"  # 1, 2: tag and word
+    rf"|\({SPACE}*({SYMBOL}*)"  # 3: the label after an opening bracket
     r"|(\))"  # 4
-    rf"|({SYMBOL}+)"  # 5: a word on its own
+    rf"|({SYMBOL}+)"  # 5: a word without a tag
 )
 TAGGED_WORD, OPEN, CLOSE, WORD = 2, 3, 4, 5
 
 # Lines between trees: SGML as in the Chinese Treebank, and the frames around notices in the Penn Treebank.
 MARKUP = re.compile(r"(<[^()]*>|\*x\*.*)\Z")
 
-OWN_BRACKET = "every word needs a bracket of its own: (TAG word)"
+TAG_NEEDED = "every word needs a bracket of its own: (TAG word)"
 ESCAPES = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 UNESCAPE = re.compile("|".join([*map(re.escape, ESCAPES), r"\\(?=[/*])"]))
 
 
 def unescape_word(word: str) -> str:
-    r"""Put the brackets back for which the Penn Treebank writes names, and take out its backslashes.
+    r"""Undo the escapes of the Penn Treebank: names of brackets, and backslashes before ``/`` and ``*``.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def unescape_word(word: str) -> str:
 
 
 def escape_symbol(symbol: str) -> str:
-    """Write round brackets, which would end the tree, as ``-LRB-`` and ``-RRB-``."""
+    """Escape round brackets, which would end a node, as ``-LRB-`` and ``-RRB-``."""
     return symbol.replace("(", "-LRB-").replace(")", "-RRB-")
 
 
@@ -54,26 +54,22 @@ class BracketReader:
 
     Parameters
     ----------
-    name : str
-        The file's name, for errors.
+    path : str
+        The name of the file, for errors.
     unescape : bool
         Whether words like ``-LRB-`` become the brackets they stand for.
-    nfc : bool
-        Whether text is brought to Unicode's normal form C.
     """
 
-    def __init__(self, name: str = "", *, unescape: bool = False, nfc: bool = False) -> None:
-        self.name, self.unescape, self.nfc = name, unescape, nfc
+    def __init__(self, path: str = "", *, unescape: bool = False) -> None:
+        self.path, self.unescape = path, unescape
         self.line_number = 0
-        self.start = (0, 0)  # line and column where the open tree began
+        self.start = (0, 0)  # line and column where the open tree begins
         self.labels: dict[str, str] = {}  # one string object per label
         self.open_nodes: list[Tree] = []
 
     def feed(self, line: str) -> list[Tree]:
         """The trees that end on `line`, the next line of the file."""
         self.line_number += 1
-        if self.nfc:
-            line = unicodedata.normalize("NFC", line)
         finished: list[Tree] = []
         open_nodes = self.open_nodes
         if not open_nodes and line.startswith(("<", "*")) and MARKUP.match(line.rstrip()):
@@ -110,10 +106,10 @@ class BracketReader:
         self.start = (self.line_number, token.start() + 1)
 
     def attach(self, parent: Tree, node: Tree, token: re.Match[str]) -> None:
-        # An empty `parent` takes any node; the first child shows whether it can take another.
+        # A node without children takes any child; the first one shows whether it takes another.
         if parent and (parent[-1].__class__ is str or not parent.label()):
             if parent.label():
-                raise self.error(f"stray token: {parent[0]!r} stands beside a bracket; {OWN_BRACKET}", token)
+                raise self.error(f"stray token: {parent[0]!r} stands beside a bracket; {TAG_NEEDED}", token)
             raise self.error("two roots: the outer bracket holds more than one tree", token)
         parent.append(node)
 
@@ -133,51 +129,42 @@ class BracketReader:
             raise self.error(f"stray token: {word!r} stands outside of any bracket", token)
         parent = self.open_nodes[-1]
         if parent or not parent.label():
-            raise self.error(f"stray token: {word!r} is not alone under {parent.label()!r}; {OWN_BRACKET}", token)
+            raise self.error(f"stray token: {word!r} is not alone under {parent.label()!r}; {TAG_NEEDED}", token)
         parent.append(unescape_word(word) if self.unescape else word)
 
     def error(self, problem: str, token: re.Match[str]) -> TreebankError:
         column = token.start() + 1
         if self.open_nodes and self.start[0] < self.line_number and column == 1:
             problem += f"; is a ')' missing in the tree that begins at line {self.start[0]}?"
-        return TreebankError(problem, self.name, self.line_number, column)
+        return TreebankError(problem, self.path, self.line_number, column)
 
     def unbalanced(self) -> TreebankError:
-        """What is wrong with the tree that is still open."""
+        """The error of the tree that is still open."""
         missing = len(self.open_nodes)
         return TreebankError(
             f"unbalanced brackets: the tree that begins here lacks {missing} closing bracket{'s'[: missing > 1]}",
-            self.name,
+            self.path,
             *self.start,
         )
 
     def finish(self) -> None:
-        """Check that the file did not end inside a tree."""
+        """Check that the file does not end inside a tree."""
         if self.open_nodes:
             raise self.unbalanced()
 
 
-def read_brackets(
-    lines: Iterable[str],
-    name: str = "",
-    *,
-    skipped: list[TreebankError] | None = None,
-    unescape: bool = False,
-    nfc: bool = False,
-) -> Iterator[Tree]:
+def read_brackets(lines: Iterable[str], path: str = "", options: ReadOptions = STRICT) -> Iterator[Tree]:
     """Read bracketed trees from lines of text.
 
     Parameters
     ----------
     lines : iterable of str
         With or without their line ends.
-    name : str
-        What errors call the source.
-    skipped : list, optional
-        When given, a bad tree is left out and its error is put here. Reading goes on at the next line
-        that begins with an opening bracket, which then always begins a tree.
-    unescape, nfc : bool
-        As for `BracketReader`.
+    path : str
+        The name of the file, for errors.
+    options : ReadOptions
+        If bad trees are skipped, reading continues at the next line that begins with an opening bracket, which then
+        always begins a tree.
 
     Yields
     ------
@@ -187,7 +174,7 @@ def read_brackets(
     Raises
     ------
     TreebankError
-        At the first thing that is not a tree, unless `skipped` is given.
+        At the first thing that is not a tree, unless bad trees are skipped.
 
     Examples
     --------
@@ -198,36 +185,40 @@ def read_brackets(
         ...
     tsgkit.errors.TreebankError: my.mrg:1:1: unbalanced brackets: the tree that begins here lacks 1 ...
     """
-    reader = BracketReader(name, unescape=unescape, nfc=nfc)
-    if skipped is None:
+    reader = BracketReader(path, unescape=options.unescape)
+    if options.skipped is None:
         for line in lines:
             yield from reader.feed(line)
         reader.finish()
         return
-    skipping = False
+    is_skipping = False
     for line in lines:
         if line.startswith("("):
-            if reader.open_nodes and not skipping:
-                skipped.append(reader.unbalanced())
+            if reader.open_nodes and not is_skipping:
+                options.skip(reader.unbalanced())
                 reader.open_nodes.clear()
-            skipping = False
-        if skipping:
+            is_skipping = False
+        if is_skipping:
             reader.line_number += 1
             continue
         try:
             yield from reader.feed(line)
         except TreebankError as error:
-            skipped.append(error)
+            options.skip(error)
             reader.open_nodes.clear()
-            skipping = True
+            is_skipping = True
     if reader.open_nodes:
-        skipped.append(reader.unbalanced())
+        options.skip(reader.unbalanced())
+
+
+# Not recognised by anything: `tsgkit.treebank.formats.FALLBACK` reads what no other reader recognises.
+READER = Reader(read_brackets)
 
 
 def checked_symbol(symbol: str, what: str) -> str:
-    """`symbol` as it can stand in a bracketed tree."""
-    if not symbol or re.search(BLANK, symbol):
-        raise TreebankError(f"{what} {symbol!r} cannot be written in brackets: it is empty or contains a blank")
+    """`symbol` escaped for a bracketed tree."""
+    if not symbol or re.search(SPACE, symbol):
+        raise TreebankError(f"{what} {symbol!r} cannot be written in brackets: it is empty or contains whitespace")
     return escape_symbol(symbol)
 
 
@@ -245,7 +236,7 @@ def format_tree(tree: Tree, *, pretty: bool = False) -> str:
       (VP (VBD ran)))
     """
     parts: list[str] = []
-    # Strings wait on the stack to be written, nodes to be opened at their depth.
+    # The stack holds what is still to be written: strings, and nodes with their depth.
     stack: list[tuple[Tree | str, int]] = [(tree, 0)]
     while stack:
         item, depth = stack.pop()
@@ -270,5 +261,15 @@ def format_tree(tree: Tree, *, pretty: bool = False) -> str:
 
 
 def flat_enough(node: Tree) -> bool:
-    """Whether a phrase holds tagged words only, and so stays on one line."""
+    """Whether all children of a phrase are preterminals, so that it stays on one line."""
     return all(isinstance(child, Tree) and is_preterminal(child) for child in node)
+
+
+def write_lines(trees: Iterable[Tree]) -> Iterator[str]:
+    """One tree per line."""
+    return (f"{format_tree(tree)}\n" for tree in trees)
+
+
+def write_pretty(trees: Iterable[Tree]) -> Iterator[str]:
+    """Trees over several lines, indented as in the Penn Treebank."""
+    return (f"{format_tree(tree, pretty=True)}\n" for tree in trees)

@@ -1,11 +1,10 @@
-"""The Negra export format, versions 3 and 4: one line per word and per phrase, with the parent's number.
+"""The Negra export format, versions 3 and 4: one line per word and per phrase, with the number of the parent.
 
-The models here are context-free: discontinuous trees are refused, or made continuous. The edge label of a phrase
-becomes its function tag (``NP`` with the edge ``SB`` is ``NP-SB``); edge labels of words, lemmas, morphology and
-secondary edges are not kept.
+First stage of the flow: the reader and the writer. All models are context-free, so a discontinuous tree is an error, or
+is made continuous. The edge label of a phrase becomes its function tag (``NP`` with the edge ``SB`` is ``NP-SB``); edge
+labels of words, lemmas, morphology and secondary edges are dropped.
 """
 
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -13,20 +12,23 @@ from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError
 from tsgkit.treebank.continuous import ROOT, Outline, continuous_parents, word_node
+from tsgkit.treebank.formats import STRICT, Reader, ReadOptions
 from tsgkit.treebank.trees import is_preterminal, preorder
 
 FIRST_PHRASE = 500
 MOST_DIGITS = 9
 HEAD_EDGE = "HD"
-# Of words and phrases in a tree that is to be made continuous, which takes time in proportion to their square.
+# Making a tree continuous takes time in proportion to the square of its number of words and phrases.
 MOST_NODES = 5000
 NO_EDGE = "--"
 VIRTUAL_ROOT = "VROOT"
+# With one of these, the first line of an export file begins.
+FIRST_WORDS = ("#FORMAT", "#BOS", "#BOT", "%%")
 
 
 @dataclass
 class Sentence:
-    """The lines of one sentence, as far as they were read."""
+    """The rows of one sentence that are read so far."""
 
     number: str
     line_number: int
@@ -39,8 +41,8 @@ class Sentence:
 class ExportReader:
     """Sentences from lines; see `read_export`."""
 
-    def __init__(self, name: str, nfc: bool, reattached: list[str] | None) -> None:
-        self.name, self.nfc, self.reattached = name, nfc, reattached
+    def __init__(self, path: str, reattached: list[str] | None) -> None:
+        self.path, self.reattached = path, reattached
         self.line_number = 0
         self.has_lemmas = False
         self.in_table = False
@@ -50,8 +52,6 @@ class ExportReader:
     def feed(self, line: str) -> Tree | None:
         """The tree that ends on `line`, the next line of the file."""
         self.line_number += 1
-        if self.nfc:
-            line = unicodedata.normalize("NFC", line)
         line = line.rstrip("\r\n")
         if self.is_skipping and not line.startswith("#BOS"):
             self.is_skipping = not line.startswith("#EOS")
@@ -73,7 +73,7 @@ class ExportReader:
         return None
 
     def leave_sentence(self, line: str) -> None:
-        """After an error: pass over the rest of the sentence at work."""
+        """After an error: skip the rest of the sentence."""
         self.is_skipping = self.sentence is not None and not line.startswith("#EOS")
         self.sentence = None
         self.in_table = False
@@ -94,7 +94,7 @@ class ExportReader:
             raise self.error(f"stray token: {columns[0]!r} stands outside of #BOS and #EOS")
 
     def add_row(self, line: str, sentence: Sentence) -> None:
-        # Columns are separated by tabs, or by blanks in old files; neither occurs inside one.
+        # Tabs separate columns, or spaces in old files; no column contains either.
         columns = [column.strip() for column in line.split("\t") if column.strip()] if "\t" in line else line.split()
         n_columns = 5 + self.has_lemmas
         if len(columns) < n_columns:
@@ -120,36 +120,36 @@ class ExportReader:
             sentence.heads.add(node)
 
     def error(self, problem: str) -> TreebankError:
-        return TreebankError(problem, self.name, self.line_number, 1)
+        return TreebankError(problem, self.path, self.line_number, 1)
 
 
 def number_of(text: str) -> int | None:
-    """A node's number, or None where there is none; longer ones would take Python long to read."""
+    """The number of a node, or None if this is none; Python would take long to read one of many digits."""
     return int(text) if text.isdecimal() and len(text) <= MOST_DIGITS else None
 
 
 def build(sentence: Sentence, reader: ExportReader) -> Tree:
-    """The tree of a sentence's rows, its root labelled ``VROOT`` (or the only phrase below it)."""
+    """The tree of the rows of a sentence; its root is labelled ``VROOT``, or is the only phrase below that."""
 
-    def wrong(problem: str) -> TreebankError:
-        return TreebankError(f"sentence {sentence.number}: {problem}", reader.name, sentence.line_number, 1)
+    def error(problem: str) -> TreebankError:
+        return TreebankError(f"sentence {sentence.number}: {problem}", reader.path, sentence.line_number, 1)
 
     if not sentence.words:
-        raise wrong("empty: it has no words")
-    require_tree(sentence, wrong)
+        raise error("empty: it has no words")
+    require_tree(sentence, error)
     outline = Outline.of(sentence.parents)
     gap = outline.gap()
     if gap is not None:
         number, position = gap
         if reader.reattached is None:
-            raise wrong(
+            raise error(
                 f"discontinuous tree: phrase #{number} ({sentence.labels[number]}) covers word {position + 1}"
                 f" ({sentence.words[position][0]}) but not the word before it; only continuous trees can be read:"
                 " --continuous makes it one"
             )
         if len(sentence.parents) > MOST_NODES:
-            raise wrong(f"a discontinuous tree with more than {MOST_NODES} words and phrases cannot be made continuous")
-        reader.reattached.append(f"{reader.name}:{sentence.line_number}: sentence {sentence.number}")
+            raise error(f"a discontinuous tree with more than {MOST_NODES} words and phrases cannot be made continuous")
+        reader.reattached.append(f"{reader.path}:{sentence.line_number}: sentence {sentence.number}")
         outline = Outline.of(continuous_parents(sentence.parents, sentence.heads))
     nodes = {number: Tree(label, []) for number, label in sentence.labels.items()}
     nodes[ROOT] = Tree(VIRTUAL_ROOT, [])
@@ -160,53 +160,42 @@ def build(sentence: Sentence, reader: ExportReader) -> Tree:
     return root[0] if len(root) == 1 and not is_preterminal(root[0]) else root
 
 
-def require_tree(sentence: Sentence, wrong: Callable[[str], TreebankError]) -> None:
-    """Refuse parents that are not there, phrases above themselves, and phrases without words."""
+def require_tree(sentence: Sentence, error: Callable[[str], TreebankError]) -> None:
+    """Raise an error for parents that do not exist, for cycles, and for phrases without words."""
     reached = {ROOT}
     for position, (word, _) in enumerate(sentence.words):
-        node, way = word_node(position), set()
+        node, path = word_node(position), set()
         while node not in reached:
-            if node in way:
-                raise wrong(f"phrase #{node} is its own ancestor")
+            if node in path:
+                raise error(f"phrase #{node} is its own ancestor")
             if node not in sentence.parents:
-                raise wrong(
-                    f"word {position + 1} ({word}) or a phrase above it names a parent that is not there: {node}"
+                raise error(
+                    f"word {position + 1} ({word}) or a phrase above it has a parent that does not exist: {node}"
                 )
-            way.add(node)
+            path.add(node)
             node = sentence.parents[node]
-        reached |= way
+        reached |= path
     for number, label in sentence.labels.items():
         if number not in reached:
-            raise wrong(f"empty node: phrase #{number} ({label}) has no words")
+            raise error(f"empty node: phrase #{number} ({label}) has no words")
 
 
-def read_export(
-    lines: Iterable[str],
-    name: str = "",
-    *,
-    skipped: list[TreebankError] | None = None,
-    nfc: bool = False,
-    reattached: list[str] | None = None,
-) -> Iterator[Tree]:
+def read_export(lines: Iterable[str], path: str = "", options: ReadOptions = STRICT) -> Iterator[Tree]:
     """Read trees in Negra export format from lines of text.
 
     Parameters
     ----------
     lines : iterable of str
         With or without their line ends.
-    name : str
-        What errors call the source.
-    skipped : list, optional
-        When given, a bad sentence is left out and its error is put here.
-    nfc : bool
-        Whether text is brought to Unicode's normal form C.
-    reattached : list, optional
-        When given, discontinuous trees are made continuous, and where they stood is put here; otherwise they are bad.
+    path : str
+        The name of the file, for errors.
+    options : ReadOptions
+        If bad sentences are skipped, reading continues behind ``#EOS``, or at the next ``#BOS``.
 
     Yields
     ------
     nltk.Tree
-        The root is labelled ``VROOT`` where several nodes hang from the sentence itself.
+        The root is labelled ``VROOT`` where several nodes are children of the sentence itself.
 
     Examples
     --------
@@ -214,23 +203,33 @@ def read_export(
     >>> print(*read_export(["#BOS 1", *rows, "#EOS 1"]))
     (S (NP-SB (NN Katzen)) (VVFIN schlafen))
     """
-    reader = ExportReader(name, nfc, reattached)
+    reader = ExportReader(path, options.reattached)
     for line in lines:
         try:
             tree = reader.feed(line)
         except TreebankError as error:
-            if skipped is None:
-                raise
-            skipped.append(error)
+            options.skip(error)
             reader.leave_sentence(line)
             continue
         if tree is not None:
             yield tree
     if reader.sentence is not None:
-        unfinished = reader.error(f"the file ends inside sentence {reader.sentence.number}: #EOS is missing")
-        if skipped is None:
-            raise unfinished
-        skipped.append(unfinished)
+        options.skip(reader.error(f"the file ends inside sentence {reader.sentence.number}: #EOS is missing"))
+
+
+def recognise(first_lines: Iterable[str]) -> bool:
+    """Whether a file begins as an export file does."""
+    return next(iter(first_lines), "").startswith(FIRST_WORDS)
+
+
+READER = Reader(read_export, recognise)
+
+
+def write_export(trees: Iterable[Tree]) -> Iterator[str]:
+    """A file in export format 3: its sentences are numbered from 1."""
+    yield "#FORMAT 3\n"
+    for number, tree in enumerate(trees, start=1):
+        yield f"{format_export(tree, number)}\n"
 
 
 def format_export(tree: Tree, number: int) -> str:
@@ -257,11 +256,11 @@ def format_export(tree: Tree, number: int) -> str:
 
 def column(value: str) -> str:
     if not value or value.split() != [value]:
-        raise TreebankError(f"{value!r} cannot be written in export format: it is empty or contains a blank")
+        raise TreebankError(f"{value!r} cannot be written in export format: it is empty or contains whitespace")
     return value
 
 
 def split_function(label: str) -> tuple[str, str]:
-    """``NP-SBJ-1`` as ``NP`` and ``SBJ-1``; a label without function tag gets the edge ``--``."""
+    """Category and edge label: ``NP-SBJ-1`` is ``NP`` and ``SBJ-1``; a label without function tag has ``--``."""
     category, dash, function = label.partition("-")
     return (category, function) if category and dash and function else (label, NO_EDGE)

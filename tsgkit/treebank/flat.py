@@ -171,12 +171,14 @@ class FlatCorpus:
             for name, extra in ARRAYS.items()
         }
         corpus = cls(**{name: header[name] for name in (*TABLES, "settings")}, **taken)
-        problem = corpus.what_is_wrong()
-        require(not problem, path, problem)
+        try:
+            corpus.validate()
+        except ValueError as problem:
+            require(False, path, str(problem))
         return corpus
 
-    def what_is_wrong(self) -> str:
-        """Why these arrays are not trees; ``''`` if they are. Compiled code relies on it."""
+    def validate(self) -> None:
+        """Raise a ValueError unless these arrays are trees; compiled code relies on it."""
         n_nodes = self.n_nodes
         for name, table, lowest in (
             ("label", self.labels, 0),
@@ -185,27 +187,26 @@ class FlatCorpus:
         ):
             values = getattr(self, name)
             if n_nodes and (values.min() < lowest or values.max() >= len(table)):
-                return f"{name} points outside of its table"
+                raise ValueError(f"{name} has an index out of range")
         for name, end in (("tree_start", n_nodes), ("child_start", len(self.child))):
             starts = getattr(self, name)
             if not len(starts) or starts[0] != 0 or starts[-1] != end or (np.diff(starts) < 0).any():
-                return f"{name} is not a list of increasing positions"
+                raise ValueError(f"{name} is not a list of increasing offsets")
         if (np.diff(self.tree_start) <= 0).any():
-            return "a tree has no nodes"
+            raise ValueError("a tree has no nodes")
         n_children = np.diff(self.child_start)
         if ((n_children == 0) != (self.form >= 0)).any() or ((self.form >= 0) != (self.word >= 0)).any():
-            return "a node has both children and a word, or neither"
+            raise ValueError("a node has both children and a word, or neither")
         parent = np.repeat(np.arange(n_nodes), n_children)
         if len(self.child) and ((self.child <= parent) | (self.child >= n_nodes)).any():
-            return "a child does not come after its parent"
+            raise ValueError("a child does not come after its parent")
         tree_of = np.repeat(np.arange(self.n_trees), np.diff(self.tree_start))
         if (tree_of[self.child] != tree_of[parent]).any():
-            return "a child is in another tree than its parent"
+            raise ValueError("a child is in another tree than its parent")
         times_child = np.bincount(self.child, minlength=n_nodes)
         times_child[self.tree_start[:-1]] += 1
         if (times_child != 1).any():
-            return "a node has two parents or none"
-        return ""
+            raise ValueError("a node has two parents or none")
 
 
 TABLES = ("labels", "words", "forms")

@@ -1,13 +1,13 @@
-"""Where trees come from and go to: files, folders, globs, stdin, NLTK corpora, the bundled treebank.
+"""Sources and targets of trees: files, folders, globs, stdin, NLTK corpora, the bundled treebank.
 
-`read_trees` streams: it holds one tree at a time (and, for a folder, the names of its files).
+First stage of the flow. `read_trees` streams: it holds one tree at a time (and, for a folder, the names of its files).
 """
 
 import glob
-import itertools
 import os
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
@@ -15,23 +15,31 @@ from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError, UsageError
 from tsgkit.files import DAMAGED_ARCHIVE, TooLongError, lines_of, open_binary, open_output
-from tsgkit.treebank.brackets import format_tree, read_brackets
-from tsgkit.treebank.export import format_export, read_export
+from tsgkit.streams import BYTE_ORDER_MARK, FirstLines
+from tsgkit.treebank.formats import (
+    AUTO,
+    READERS,
+    WRITERS,
+    ReadOptions,
+    named_options,
+    recognised,
+    require_format,
+    split_format,
+)
 from tsgkit.treebank.trees import is_preterminal, preorder
 
 NLTK_PREFIX = "nltk:"
 BUNDLED = ("village",)
 SPLITS = ("train", "dev", "test")
-READ_FORMATS = ("auto", "brackets", "export")
-WRITE_FORMATS = ("line", "pretty", "export")
 Source = str | os.PathLike[str]
 SURROGATE = re.compile("[\ud800-\udfff]")
+DAMAGED = "the compressed file is damaged or cut short"
 
 
 def read_trees(
     sources: Source | Iterable[Source],
     *,
-    format: str = "auto",
+    format: str = AUTO,
     skipped: list[TreebankError] | None = None,
     unescape: bool = False,
     nfc: bool = False,
@@ -46,24 +54,25 @@ def read_trees(
         Each a file (plain, gzip or xz), a folder (every file in it and below, in the order of their
         names), a glob pattern, ``-`` for stdin, ``nltk:NAME`` for an NLTK corpus with parsed sentences, or
         ``village``, ``village:train``, ``village:dev``, ``village:test`` for the bundled treebank.
-    format : {"auto", "brackets", "export"}
-        How files are written; ``auto`` looks at their beginning.
+    format : str
+        The name of a reader: ``brackets``, ``export``, or one of another package, with its options if it has some
+        (``NAME:OPTION=VALUE``); ``auto`` recognises the format of each file by its first lines.
     skipped : list, optional
-        When given, bad trees are left out and their errors are put here; otherwise the first one is raised.
+        When given, bad trees are left out and their errors are appended here; otherwise the first one is raised.
     unescape : bool
         Whether words like ``-LRB-`` become the brackets they stand for.
     nfc : bool
-        Whether text is brought to Unicode's normal form C.
+        Whether text is normalised to Unicode's form C.
     encoding : str
         Of the files.
     reattached : list, optional
-        When given, discontinuous trees (of export files) are made continuous, and where they stood is put here;
-        otherwise they are bad.
+        When given, discontinuous trees (of export files) are made continuous, and the place of each is appended here;
+        otherwise they are bad trees.
 
     Yields
     ------
     nltk.Tree
-        As they are in the source, nothing cleaned.
+        As annotated: nothing is cleaned.
 
     Examples
     --------
@@ -71,32 +80,39 @@ def read_trees(
     >>> tree.label()  # the empty outer bracket of the Penn Treebank
     ''
     """
-    if format not in READ_FORMATS:
-        raise UsageError(f"format {format!r}: must be one of {', '.join(READ_FORMATS)}")
+    name, named = split_format(format)
+    require_format(name)
+    options = ReadOptions(unescape, nfc, encoding, skipped, reattached, named)
     if isinstance(sources, str | os.PathLike):
         sources = [sources]
     for source in sources:
-        name = os.fspath(source)
-        if name.startswith(NLTK_PREFIX):
-            yield from read_nltk(name, skipped)
+        text = os.fspath(source)
+        if text.startswith(NLTK_PREFIX):
+            yield from read_nltk(text, skipped)
             continue
-        for path in find_files(name):
-            lines = decode_lines(path, encoding)
-            first = list(itertools.islice(lines, 1))
-            chosen = format if format != "auto" else guess_format(first)
-            lines = itertools.chain(first, lines)
-            if chosen == "export":
-                yield from read_export(lines, path, skipped=skipped, nfc=nfc, reattached=reattached)
-            else:
-                yield from read_brackets(lines, path, skipped=skipped, unescape=unescape, nfc=nfc)
+        for path in find_files(text):
+            yield from read_file(path, name, options)
 
 
-def guess_format(first_lines: list[str]) -> str:
-    return "export" if first_lines and first_lines[0].startswith(("#FORMAT", "#BOS", "#BOT", "%%")) else "brackets"
+def read_file(path: str, format: str, options: ReadOptions) -> Iterator[Tree]:
+    """The trees of one file in a format, or in the one that is recognised."""
+    with open_binary(path) as file:
+        first_lines = FirstLines(file, options.encoding)
+        name = recognised(first_lines) if format == AUTO else format
+        reader = READERS[name]
+        chosen = replace(options, named=named_options(reader, name, options.named))
+        if not reader.is_binary:
+            lines = decoded(first_lines.all_lines(), path, options.encoding)
+            yield from reader.read(map(options.normalised, lines) if options.nfc else lines, path, chosen)
+            return
+        try:
+            yield from reader.read(first_lines.whole_file(), path, chosen)
+        except DAMAGED_ARCHIVE as error:
+            raise TreebankError(f"{DAMAGED} ({error})", path) from None
 
 
 def find_files(name: str) -> list[str]:
-    """The files that a source on the command line stands for, in the order of their names."""
+    """The files of a source, in the order of their names."""
     corpus, _, split = name.partition(":")
     if corpus in BUNDLED and not os.path.exists(name):
         folders = bundled_folders(corpus, split or None)
@@ -117,30 +133,35 @@ def find_files(name: str) -> list[str]:
 
 
 def decode_lines(path: str, encoding: str) -> Iterator[str]:
-    """The lines of a file, decoded one by one so that an error has a place."""
+    """The lines of a file as text; errors name the line."""
+    with open_binary(path) as file:
+        yield from decoded(lines_of(file), path, encoding)
+
+
+def decoded(lines: Iterable[bytes], path: str, encoding: str) -> Iterator[str]:
+    """Lines of the file `path` as text, decoded one by one so that an error names the line."""
     number = 0
     try:
-        with open_binary(path) as file:
-            for line in lines_of(file):
-                number += 1
-                text = line.decode(encoding)
-                if SURROGATE.search(text):
-                    raise TreebankError(f"not text in {encoding}: half a character; is another right?", path, number)
-                yield text.removeprefix("\ufeff") if number == 1 else text
+        for line in lines:
+            number += 1
+            text = line.decode(encoding)
+            if SURROGATE.search(text):
+                raise TreebankError(f"not text in {encoding}: half a character; is another right?", path, number)
+            yield text.removeprefix(BYTE_ORDER_MARK) if number == 1 else text
     except UnicodeDecodeError as error:
         problem = f"not valid {encoding}: byte {error.object[error.start]:#04x}; is another encoding right?"
         column = len(error.object[: error.start].decode(encoding, errors="replace")) + 1
         raise TreebankError(problem, path, number, column) from None
     except TooLongError as error:
         raise TreebankError(str(error), path, number + 1) from None
-    except (LookupError, UnicodeError):  # a codec that has nothing to do with text
+    except (LookupError, UnicodeError):  # a codec that is not for text
         raise UsageError(f"encoding {encoding!r}: not known") from None
     except DAMAGED_ARCHIVE as error:
-        raise TreebankError(f"the compressed file is damaged or cut short ({error})", path, number + 1) from None
+        raise TreebankError(f"{DAMAGED} ({error})", path, number + 1) from None
 
 
 def read_nltk(name: str, skipped: list[TreebankError] | None = None, files: list[str] | None = None) -> Iterator[Tree]:
-    """The parsed sentences of an NLTK corpus, or of some of its files, each checked to be a tree of tagged words."""
+    """The parsed sentences of an NLTK corpus, or of some of its files, each checked to be a tree over tagged words."""
     import nltk.corpus  # noqa: PLC0415 - takes long, and only this source needs it
 
     corpus_name = name.removeprefix(NLTK_PREFIX)
@@ -149,32 +170,31 @@ def read_nltk(name: str, skipped: list[TreebankError] | None = None, files: list
         raise TreebankError(f"NLTK has no corpus {corpus_name!r}; the names are those in nltk.corpus", name)
     try:
         sentences = corpus.parsed_sents() if files is None else corpus.parsed_sents(files)
-    except LookupError as error:  # NLTK's own text says how to download it
+    except LookupError as error:  # NLTK's message says how to download it
         raise TreebankError(f"the corpus is not on this machine\n{error}", name) from None
     except (AttributeError, NotImplementedError, TypeError):
         raise TreebankError("this NLTK corpus has no parsed sentences", name) from None
+    options = ReadOptions(skipped=skipped)
     for number, tree in enumerate(sentences, start=1):
-        problem = what_is_wrong(tree)
-        if not problem:
-            yield tree
-        elif skipped is None:
-            raise TreebankError(problem, name, number)
+        try:
+            validate_tree(tree)
+        except ValueError as problem:
+            options.skip(TreebankError(str(problem), name, number))
         else:
-            skipped.append(TreebankError(problem, name, number))
+            yield tree
 
 
-def what_is_wrong(tree: object) -> str:
-    """Why a value from elsewhere is not a tree of tagged words; ``''`` if it is."""
+def validate_tree(tree: object) -> None:
+    """Raise a ValueError unless a value from another program is a tree over tagged words."""
     if not isinstance(tree, Tree):
-        return f"not a phrase-structure tree but {type(tree).__name__}"
+        raise ValueError(f"not a phrase-structure tree but {type(tree).__name__}")
     for node in preorder(tree):
         if not isinstance(node.label(), str):
-            return f"label {node.label()!r} is not a string"
+            raise ValueError(f"label {node.label()!r} is not a string")
         if not len(node):
-            return f"empty node ({node.label()} )"
+            raise ValueError(f"empty node ({node.label()} )")
         if not is_preterminal(node) and not all(isinstance(child, Tree) for child in node):
-            return f"words beside phrases under {node.label()!r}"
-    return ""
+            raise ValueError(f"words beside phrases under {node.label()!r}")
 
 
 def bundled_folders(name: str, split: str | None = None) -> list[Path]:
@@ -207,28 +227,17 @@ def load(name: str = "village", split: str | None = None) -> list[Tree]:
     return list(read_trees(files))
 
 
-def format_trees(trees: Iterable[Tree], format: str = "line") -> Iterator[str]:
-    """Each tree as text with its line end.
+def write_trees(trees: Iterable[Tree], path: Source = "-", format: str = "line") -> None:
+    """Write trees to a file, whole or not at all.
 
     Parameters
     ----------
     trees : iterable of nltk.Tree
-    format : {"line", "pretty", "export"}
-        One tree a line, indented over many lines, or Negra export.
-    """
-    if format not in WRITE_FORMATS:
-        raise UsageError(f"format {format!r}: must be one of {', '.join(WRITE_FORMATS)}")
-    if format == "export":
-        yield "#FORMAT 3\n"
-    for number, tree in enumerate(trees, start=1):
-        if format == "export":
-            yield f"{format_export(tree, number)}\n"
-        else:
-            yield f"{format_tree(tree, pretty=format == 'pretty')}\n"
-
-
-def write_trees(trees: Iterable[Tree], path: Source = "-", format: str = "line") -> None:
-    """Write trees to a file, whole or not at all; ``-`` is stdout, names in .gz and .xz are packed.
+    path : str or path
+        ``-`` is stdout; a file whose name ends in ``.gz`` or ``.xz`` is compressed.
+    format : str
+        The name of a writer: ``line`` (one tree per line), ``pretty`` (indented, over several lines), ``export`` (Negra
+        export), or one of another package.
 
     Examples
     --------
@@ -238,5 +247,6 @@ def write_trees(trees: Iterable[Tree], path: Source = "-", format: str = "line")
     ...     print(*read_trees(f"{folder}/trees.mrg.gz"))
     (S (NP (PRP I)) (VP (VBD ran)))
     """
+    write = WRITERS.require(format)
     with open_output(path) as file:
-        file.writelines(format_trees(trees, format))
+        file.writelines(write(trees))
