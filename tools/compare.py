@@ -26,13 +26,13 @@ from collections.abc import Iterator, Sequence
 from nltk.tree import Tree
 
 from tsgkit.cli import choice, command, integer, parse_arguments
+from tsgkit.drawing.terminal import columns, outline_lines, printable, wants_colour
 from tsgkit.errors import UsageError
 from tsgkit.evaluation import load_parameters
 from tsgkit.evaluation.differences import Difference, Differences, ScoredBracket, find_differences, phrases
 from tsgkit.evaluation.parameters import Parameters
 from tsgkit.files import open_output
 from tsgkit.report.comparison import comparison_page, marked_drawing
-from tsgkit.report.terminal import columns, outline_lines, printable, wants_colour
 from tsgkit.treebank.trees import words
 
 COLOURS = ("auto", "always", "never")

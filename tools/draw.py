@@ -29,14 +29,15 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from tsgkit.cli import choice, command, parse_arguments
+from tsgkit.drawing import Drawing
+from tsgkit.drawing.terminal import wants_colour
 from tsgkit.errors import UsageError
 from tsgkit.files import open_output
 from tsgkit.models.model import Model
 from tsgkit.options import optional_integer
 from tsgkit.parsing.known_tree import NoDerivationError
-from tsgkit.report import Deriver, Drawing
+from tsgkit.report import Deriver
 from tsgkit.report.page import escape, html_page
-from tsgkit.report.terminal import wants_colour
 from tsgkit.treebank import read_trees
 
 FORMATS = ("text", "svg", "html", "latex")
@@ -62,7 +63,7 @@ def drawings(arguments: dict[str, Any]) -> Iterator[Drawing]:
         except NoDerivationError as error:
             raise NoDerivationError(f"the model cannot make tree {position}: {error}") from None
         if derivation is not None:
-            yield Drawing.of_derivation(derivation)
+            yield derivation.drawing()
         elif not arguments["--quiet"]:
             print(f"tsgkit: tree {position} has no words, and so no derivation", file=sys.stderr)
     if number is not None and not n_found:

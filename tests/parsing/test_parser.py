@@ -29,8 +29,8 @@ from tsgkit.models.cfg import cfg_model
 from tsgkit.models.model import Model, Stage
 from tsgkit.parsing import Parser
 from tsgkit.parsing.engine import OBJECTIVES, PRUNING, Cascade, Engine, EngineSettings
-from tsgkit.parsing.parser import brackets_of
 from tsgkit.treebank import Binarization, Cleaning, Preparation, UnknownWords, load, prepare
+from tsgkit.treebank.trees import brackets_of
 
 some = settings(max_examples=60, deadline=None, derandomize=True)
 SENTENCE = ["the", "old", "man", "smiled", "."]

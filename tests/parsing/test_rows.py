@@ -5,10 +5,9 @@ from hypothesis import given
 from nltk.tree import Tree
 from strategies import trees
 
-from tsgkit.parsing.parser import brackets_of
 from tsgkit.parsing.rows import BRIDGE, project, rows_of_tree, tree_of_rows
 from tsgkit.treebank import Binarization
-from tsgkit.treebank.trees import preorder
+from tsgkit.treebank.trees import brackets_of, preorder
 
 
 def number_of_labels(tree):

@@ -1,10 +1,13 @@
 """Derivations of given trees with models of all kinds: they make the tree, and the counts are the models' own."""
 
+import re
+
 import numpy as np
 import pytest
 from nltk.tree import Tree
 from report.conftest import KINDS
 
+from tsgkit.drawing.trees import BEGINS, INSERTED
 from tsgkit.models.subcategories import SubcategoryTable, all_fragments
 from tsgkit.parsing import Parser
 from tsgkit.parsing.known_tree import NoDerivationError
@@ -116,3 +119,26 @@ def test_what_cannot_be_derived(models):
     with pytest.raises(NoDerivationError, match="no words"):
         derivation_of(models["tsg"], Tree.fromstring("(S (-NONE- *))"))
     assert np.isfinite(derivation_of(models["srtsg"], TRAIN[0]).log_weight)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_derivations_are_drawn_with_their_fragments(derivers, kind):
+    for tree in TRAIN:
+        derivation = derivers[kind].derive(tree)
+        drawing = derivation.drawing()
+        nodes = drawing.nodes
+        assert [node.text for node in nodes if node.is_word] == derivation.words
+        labels = [node for node in nodes if not node.is_word]
+        assert [node.step for node in labels] == derivation.step_of_node
+        # Where the fragment changes on the way down, a new one begins, is inserted, or goes on below its insertion.
+        for node in nodes[1:]:
+            changes = node.step != nodes[node.parent].step
+            assert changes == (node.role in (BEGINS, INSERTED) or node.is_dashed)
+            assert node.edge_hue == nodes[node.parent].hue
+            assert not changes or node.hue != nodes[node.parent].hue or node.is_dashed
+        assert sum(node.role == INSERTED for node in nodes) == sum(step.is_auxiliary for step in derivation.steps)
+        assert sum(node.is_dashed for node in nodes) == sum(step.is_auxiliary for step in derivation.steps)
+        svg = drawing.svg()
+        assert len(set(re.findall(r'class="halo[^"]*" data-step="(\d+)"', svg))) == len(derivation.steps)
+        assert svg.count('class="badge"') == sum(step.is_auxiliary for step in derivation.steps)
+        assert derivation._repr_svg_() == svg

@@ -7,10 +7,10 @@ from html.parser import HTMLParser
 import pytest
 from report.conftest import KINDS
 
+from tsgkit.drawing import Drawing
 from tsgkit.evaluation import evaluate
 from tsgkit.models.fragments import FragmentTable
 from tsgkit.parsing import Parser
-from tsgkit.report import Drawing
 from tsgkit.report.model_report import Report, ReportSettings
 from tsgkit.report.plots import Series, bar_plot, line_plot
 from tsgkit.tools import report as report_command

@@ -23,10 +23,10 @@ from tsgkit.errors import UsageError
 from tsgkit.models.model import Model
 from tsgkit.models.tsg_predictive import DerivationCorrection
 from tsgkit.parsing.engine import EngineSettings
-from tsgkit.parsing.parser import Bracket, Parse, Parser, brackets_of
+from tsgkit.parsing.parser import Parse, Parser
 from tsgkit.parsing.product import ProductParser
 from tsgkit.treebank.brackets import format_tree
-from tsgkit.treebank.trees import is_preterminal, preorder
+from tsgkit.treebank.trees import Bracket, brackets_of, is_preterminal, preorder
 
 Sentence = tuple[list[str], list[str | None] | None]
 WORD = re.compile(r"[^ \t\r\n\f\v]+")

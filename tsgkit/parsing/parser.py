@@ -30,8 +30,8 @@ from tsgkit.parsing.rows import project, rows_of_tree, tree_of_rows
 from tsgkit.streams import until_failure
 from tsgkit.treebank.binarize import undo_label
 from tsgkit.treebank.clean import chain_parts
+from tsgkit.treebank.trees import Bracket, brackets_of
 
-Bracket = tuple[str, int, int]
 FALLBACKS = ("empty", "coarse", "glued", "flat")
 SMALLEST_ALTERNATIVE = 0.01
 # Sentences given to each thread before results are waited for.
@@ -111,7 +111,7 @@ class Parse:
 
     def _repr_svg_(self) -> str:
         """The best tree as a picture, for notebooks; with the confidence of its phrases if there is one."""
-        from tsgkit.report.drawing import Drawing, confidences  # noqa: PLC0415 - most parses are not looked at
+        from tsgkit.drawing.trees import Drawing, confidences  # noqa: PLC0415 - most parses are not looked at
 
         return Drawing.of_tree(self.tree, values=confidences(self.tree, self.confidence)).svg()
 
@@ -455,23 +455,3 @@ def larger_total(log_total: float, candidates: Sequence[Candidate]) -> float:
 def fallback(words: list[str], tree: Tree, kind: str) -> Parse:
     """A parse that the grammar did not make."""
     return Parse(words, [tree], [-math.inf], [-math.inf], -math.inf, kind)
-
-
-def brackets_of(tree: Tree) -> list[Bracket]:
-    """Every bracket of a tree, tags included, parents first."""
-    brackets: list[Bracket] = []
-    position = 0
-    stack: list[tuple[Tree, int]] = [(tree, -1)]
-    while stack:
-        node, row = stack.pop()
-        if row >= 0:
-            label, start, _ = brackets[row]
-            brackets[row] = (label, start, position)
-            continue
-        stack.append((node, len(brackets)))
-        brackets.append((node.label(), position, -1))
-        if len(node) == 1 and not isinstance(node[0], Tree):
-            position += 1
-        else:
-            stack.extend((child, -1) for child in reversed(node))
-    return brackets

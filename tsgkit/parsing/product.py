@@ -22,8 +22,9 @@ from tsgkit.errors import UsageError
 from tsgkit.models.model import Model
 from tsgkit.parsing.engine import SMALLEST_POSTERIOR, Candidate, Guide, rules_of_rows
 from tsgkit.parsing.lexical import Entries
-from tsgkit.parsing.parser import Bracket, Parse, Parser, logs_of
+from tsgkit.parsing.parser import Parse, Parser, logs_of
 from tsgkit.parsing.rows import tree_of_rows
+from tsgkit.treebank.trees import Bracket
 
 PRODUCTS = ("rules", "trees")
 N_BEST = 100

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from nltk.tree import Tree
 
+from tsgkit.drawing import Drawing
 from tsgkit.evaluation.differences import (
     Difference,
     Differences,
@@ -12,7 +13,6 @@ from tsgkit.evaluation.differences import (
     phrases,
 )
 from tsgkit.evaluation.parameters import Parameters
-from tsgkit.report.drawing import Drawing
 from tsgkit.report.page import escape, html_page, table
 from tsgkit.treebank.trees import preorder, words
 

@@ -10,6 +10,9 @@ from functools import cached_property
 import numpy as np
 from nltk.tree import Tree
 
+from tsgkit._codes import LEFT_FOOT, SITE
+from tsgkit.drawing.colours import assign_colours
+from tsgkit.drawing.trees import BEGINS, INSERTED, PLAIN, Drawing, Node, labelled
 from tsgkit.models.fragments import Example, Step, cut
 from tsgkit.models.model import Model
 from tsgkit.models.subcategories import SubcategoryTable, all_fragments, refined_states, symbols_with_insertion
@@ -70,11 +73,12 @@ class Derivation:
                 owner[node] = number
         return owner
 
-    def _repr_svg_(self) -> str:
-        """A picture for notebooks, every fragment in a colour of its own."""
-        from tsgkit.report.drawing import Drawing  # noqa: PLC0415 - pictures are made of derivations
+    def drawing(self) -> Drawing:
+        """The binarised tree, every fragment in a colour of its own."""
+        return draw_derivation(self)
 
-        return Drawing.of_derivation(self).svg()
+    def _repr_svg_(self) -> str:
+        return self.drawing().svg()
 
 
 class Deriver:
@@ -184,3 +188,64 @@ def derivation_of(model: Model, tree: Tree) -> Derivation:
     if derivation is None:
         raise NoDerivationError("the tree has no words")
     return derivation
+
+
+# ---- pictures -------------------------------------------------------------------------------------------------
+
+
+def draw_derivation(derivation: Derivation) -> Drawing:
+    """A binarised tree with every fragment of its derivation in a colour of its own."""
+    drawing = Drawing()
+    owner, states = derivation.step_of_node, derivation.states.tolist()
+    hues = assign_colours(parents_of_steps(derivation))
+    # (number of the drawn parent, node of the derivation above, whether it is that one's foot)
+    places: list[tuple[int, int, bool]] = [(-1, -1, False)]
+    for number, (_, start, _, n_children) in enumerate(derivation.nodes.tolist()):
+        parent, above, is_foot = places.pop()
+        state = states[number]
+        node = labelled(derivation.labels[number], parent)
+        if derivation.subcategories[number]:
+            node.small, node.is_subcategory = derivation.subcategories[number], True
+        node.step, node.hue = owner[number], hues[owner[number]]
+        node.edge_hue = hues[owner[above]] if above >= 0 else -1
+        node.role = INSERTED if state >= LEFT_FOOT else BEGINS if state == SITE and above >= 0 else PLAIN
+        node.is_dashed = is_foot
+        node.note = step_note(derivation, owner[number])
+        drawing.nodes.append(node)
+        place = len(drawing.nodes) - 1
+        if n_children == 0:
+            drawing.nodes.append(word_node(derivation, start, place, node))
+        feet = [state >= LEFT_FOOT and child == state - LEFT_FOOT for child in range(n_children)]
+        places.extend((place, number, foot) for foot in reversed(feet))
+    drawing.title = f"derivation of: {' '.join(derivation.words)}"
+    return drawing
+
+
+def word_node(derivation: Derivation, position: int, parent: int, tag: Node) -> Node:
+    """The word below a tag; what the model knows it as, where that is something else, is a note."""
+    word, known_as = derivation.words[position], derivation.vocabulary_words[position]
+    note = tag.note if known_as == word else f"{tag.note}; the model knows {word} as {known_as}"
+    return Node(word, parent, is_word=True, step=tag.step, hue=tag.hue, edge_hue=tag.hue, note=note)
+
+
+def step_note(derivation: Derivation, step: int) -> str:
+    """What is said of a node's fragment."""
+    count = derivation.counts[step]
+    if derivation.measure != "count":
+        return f"{derivation.steps[step].brackets}: {derivation.measure} {count:.4g}"
+    used = f"{count} time{'s'[: count != 1]} in the training trees" if count else "not in the last sample"
+    return f"{derivation.steps[step].brackets}: {used}"
+
+
+def parents_of_steps(derivation: Derivation) -> list[int]:
+    """For every fragment of a derivation, the one that holds the node above it."""
+    owner = derivation.step_of_node
+    parents = [-1] * len(derivation.steps)
+    waiting = [-1]
+    for number, n_children in enumerate(derivation.nodes[:, 3].tolist()):
+        above = waiting.pop()
+        step = owner[number]
+        if above >= 0 and owner[above] < step and derivation.steps[step].nodes[0] == number:
+            parents[step] = owner[above]
+        waiting.extend([number] * n_children)
+    return parents

@@ -11,6 +11,7 @@ import numpy as np
 from nltk.tree import Tree
 
 from tsgkit import __version__
+from tsgkit.drawing import Drawing
 from tsgkit.errors import UsageError
 from tsgkit.evaluation import Evaluation, evaluate, load_parameters
 from tsgkit.evaluation.differences import f1_of_row
@@ -21,7 +22,6 @@ from tsgkit.parsing import Parse
 from tsgkit.parsing.known_tree import NoDerivationError
 from tsgkit.report.comparison import drawn, marked_drawing, marked_gold
 from tsgkit.report.derivation import Derivation, Deriver
-from tsgkit.report.drawing import Drawing
 from tsgkit.report.page import escape, html_page, table
 from tsgkit.report.plots import Series, bar_plot, line_plot
 from tsgkit.treebank.trees import words
@@ -293,7 +293,7 @@ class Report:
         )
         for derivation in chosen:
             yield f"<h3>{escape(' '.join(derivation.words))}</h3>"
-            yield f'<div class="scroll">{Drawing.of_derivation(derivation).svg(standalone=False)}</div>'
+            yield f'<div class="scroll">{derivation.drawing().svg(standalone=False)}</div>'
             yield fragment_list(derivation)
 
     @property

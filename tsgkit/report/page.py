@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from html import escape as escape_html
 
-from tsgkit.report.svg import FONT, tree_style, visible
+from tsgkit.drawing.svg import FONT, tree_style, visible
 
 STYLE = (
     ":root{color-scheme:light dark;--line:#d8dde3;--ground:#f6f7f9}"

@@ -8,8 +8,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from tsgkit.drawing.colours import HUES
 from tsgkit.errors import UsageError
-from tsgkit.report.colours import HUES
 from tsgkit.report.page import escape
 
 # What matplotlib draws in this colour gets that of the page's text.

@@ -15,15 +15,15 @@ from typing import Any
 from nltk.tokenize import TreebankWordTokenizer
 from nltk.tree import Tree
 
+from tsgkit.drawing.trees import Drawing, confidences
 from tsgkit.errors import UsageError
 from tsgkit.models.model import Model
 from tsgkit.parsing import Parse, Parser
 from tsgkit.parsing.known_tree import NoDerivationError
-from tsgkit.parsing.parser import brackets_of
 from tsgkit.parsing.product import ProductParser
 from tsgkit.report.derivation import Derivation, Deriver
-from tsgkit.report.drawing import Drawing, confidences
 from tsgkit.treebank.brackets import format_tree
+from tsgkit.treebank.trees import brackets_of
 
 MAX_TREES = 20
 N_EXAMPLES = 3
@@ -263,7 +263,7 @@ def node_values(drawing: Drawing, tree: Tree, parse: Parse) -> list[dict[str, An
 
 def derivation_value(derivation: Derivation, deriver: Deriver) -> dict[str, Any]:
     """A derivation, its picture, and where its fragments come from."""
-    drawing = Drawing.of_derivation(derivation)
+    drawing = derivation.drawing()
     hues = {node.step: node.hue for node in drawing.nodes}
     fragments = []
     for number, (step, count) in enumerate(zip(derivation.steps, derivation.counts, strict=True)):

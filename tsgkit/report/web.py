@@ -10,8 +10,8 @@ from flask import Flask, Response, request
 from werkzeug.exceptions import HTTPException
 
 from tsgkit import __version__
+from tsgkit.drawing.svg import tree_style
 from tsgkit.report.service import ParseService, RequestError
-from tsgkit.report.svg import tree_style
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self';"

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from nltk.tree import Tree
 
 Child: TypeAlias = Tree | str
+Bracket: TypeAlias = tuple[str, int, int]
 
 
 def is_preterminal(tree: Tree) -> bool:
@@ -34,6 +35,32 @@ def words(tree: Tree) -> list[str]:
 def tagged_words(tree: Tree) -> list[tuple[str, str]]:
     """The ``(word, tag)`` pairs of `tree`, left to right."""
     return [(node[0], node.label()) for node in preorder(tree) if is_preterminal(node)]
+
+
+def brackets_of(tree: Tree) -> list[Bracket]:
+    """Every bracket of a tree as ``(label, start, end)``, tags included, in the order of `preorder`.
+
+    Examples
+    --------
+    >>> brackets_of(Tree.fromstring("(S (NP I) (VP ran))"))
+    [('S', 0, 2), ('NP', 0, 1), ('VP', 1, 2)]
+    """
+    brackets: list[Bracket] = []
+    position = 0
+    stack: list[tuple[Tree, int]] = [(tree, -1)]
+    while stack:
+        node, row = stack.pop()
+        if row >= 0:
+            label, start, _ = brackets[row]
+            brackets[row] = (label, start, position)
+            continue
+        stack.append((node, len(brackets)))
+        brackets.append((node.label(), position, -1))
+        if is_preterminal(node):
+            position += 1
+        else:
+            stack.extend((child, -1) for child in reversed(node))
+    return brackets
 
 
 def rebuild(tree: Tree, combine: Callable[[Tree, list[Child]], Child | None]) -> Child | None:

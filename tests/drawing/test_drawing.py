@@ -5,21 +5,16 @@ import itertools
 import re
 from xml.etree import ElementTree
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nltk.tree import Tree
-from report.conftest import KINDS
 
-from tsgkit.report import Deriver, Drawing
-from tsgkit.report.colours import HUES, assign_colours
-from tsgkit.report.drawing import BEGINS, INSERTED, confidences, lay_out
-from tsgkit.report.svg import node_width
-from tsgkit.report.terminal import columns, outline, wants_colour
-from tsgkit.treebank import load
+from tsgkit.drawing import Drawing
+from tsgkit.drawing.colours import HUES, assign_colours
+from tsgkit.drawing.svg import node_width
+from tsgkit.drawing.terminal import columns, outline, wants_colour
+from tsgkit.drawing.trees import confidences, lay_out
 from tsgkit.treebank.fragments import read_fragment
-
-pytestmark = pytest.mark.xdist_group("pictures")
 
 SVG = "{http://www.w3.org/2000/svg}"
 NASTY = "<script>alert(1)</script>&\"'"
@@ -138,30 +133,6 @@ def test_fragments_next_to_each_other_differ_in_colour():
     colours = assign_colours(parents)
     assert all(parent < 0 or colours[parent] != own for parent, own in zip(parents, colours, strict=True))
     assert set(colours) == set(range(len(HUES)))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_derivations_are_drawn_with_their_fragments(models, kind):
-    deriver = Deriver(models[kind])
-    for tree in load("village", "train")[:40:4]:
-        derivation = deriver.derive(tree)
-        drawing = Drawing.of_derivation(derivation)
-        nodes = drawing.nodes
-        assert [node.text for node in nodes if node.is_word] == derivation.words
-        labels = [node for node in nodes if not node.is_word]
-        assert [node.step for node in labels] == derivation.step_of_node
-        # Where the fragment changes on the way down, a new one begins, is inserted, or goes on below its insertion.
-        for node in nodes[1:]:
-            changes = node.step != nodes[node.parent].step
-            assert changes == (node.role in (BEGINS, INSERTED) or node.is_dashed)
-            assert node.edge_hue == nodes[node.parent].hue
-            assert not changes or node.hue != nodes[node.parent].hue or node.is_dashed
-        assert sum(node.role == INSERTED for node in nodes) == sum(step.is_auxiliary for step in derivation.steps)
-        assert sum(node.is_dashed for node in nodes) == sum(step.is_auxiliary for step in derivation.steps)
-        svg = drawing.svg()
-        assert len(set(re.findall(r'class="halo[^"]*" data-step="(\d+)"', svg))) == len(derivation.steps)
-        assert svg.count('class="badge"') == sum(step.is_auxiliary for step in derivation.steps)
-        assert derivation._repr_svg_() == svg
 
 
 def test_fragments_are_drawn_with_open_nodes_and_foot():

@@ -7,8 +7,8 @@ import os
 from typing import TextIO
 from unicodedata import category, combining, east_asian_width
 
-from tsgkit.report.colours import TERMINAL
-from tsgkit.report.drawing import BEGINS, FOOT, INSERTED, OPEN, Drawing, Node, lay_out
+from tsgkit.drawing.colours import TERMINAL
+from tsgkit.drawing.trees import BEGINS, FOOT, INSERTED, OPEN, Drawing, Node, lay_out
 
 GAP = 2
 SIGNS = {INSERTED: ("+", ""), BEGINS: ("•", ""), OPEN: ("", "↓"), FOOT: ("", "*")}

@@ -6,8 +6,8 @@ All text is escaped. Colours are custom properties of CSS, with plain attributes
 from html import escape
 from unicodedata import combining, east_asian_width
 
-from tsgkit.report.colours import FAINT, HUES, INK, MISSED, PAPER, RIGHT, WRONG, variables
-from tsgkit.report.drawing import BEGINS, FOOT, INSERTED, OPEN, Drawing, Layout, Node, lay_out
+from tsgkit.drawing.colours import FAINT, HUES, INK, MISSED, PAPER, RIGHT, WRONG, variables
+from tsgkit.drawing.trees import BEGINS, FOOT, INSERTED, OPEN, Drawing, Layout, Node, lay_out
 
 FONT_SIZE = 15.0
 SMALL = 10.0

@@ -1,4 +1,4 @@
-"""Trees, fragments and derivations made ready to be drawn: what every node shows, and where it goes.
+"""Trees and fragments made ready to be drawn: what every node shows, and where it goes.
 
 A `Drawing` is a flat list of nodes from the top down, left to right, and knows nothing of ink; `svg`, `terminal` and
 `latex` draw it. Nothing here recurses, so that a tree may be as deep as memory allows.
@@ -10,11 +10,8 @@ from dataclasses import dataclass, field
 from nltk.tree import Tree
 
 from tsgkit.models.fragments import FOOT_MARK
-from tsgkit.models.tsg import LEFT_FOOT, SITE
-from tsgkit.report.colours import assign_colours
-from tsgkit.report.derivation import Derivation
 from tsgkit.treebank.binarize import coarse_label, undo_label
-from tsgkit.treebank.trees import is_preterminal
+from tsgkit.treebank.trees import brackets_of, is_preterminal, preorder
 
 # What a node is in a derivation, beside a node: where a fragment begins, where one was inserted, what is still open.
 PLAIN, BEGINS, INSERTED, OPEN, FOOT = "", "site", "inserted", "open", "foot"
@@ -125,34 +122,6 @@ class Drawing:
         return drawing
 
     @classmethod
-    def of_derivation(cls, derivation: Derivation) -> "Drawing":
-        """A binarised tree with every fragment of its derivation in a colour of its own."""
-        drawing = cls()
-        owner, states = derivation.step_of_node, derivation.states.tolist()
-        hues = assign_colours(parents_of_steps(derivation))
-        # (number of the drawn parent, node of the derivation above, whether it is that one's foot)
-        places: list[tuple[int, int, bool]] = [(-1, -1, False)]
-        for number, (_, start, _, n_children) in enumerate(derivation.nodes.tolist()):
-            parent, above, is_foot = places.pop()
-            state = states[number]
-            node = labelled(derivation.labels[number], parent)
-            if derivation.subcategories[number]:
-                node.small, node.is_subcategory = derivation.subcategories[number], True
-            node.step, node.hue = owner[number], hues[owner[number]]
-            node.edge_hue = hues[owner[above]] if above >= 0 else -1
-            node.role = INSERTED if state >= LEFT_FOOT else BEGINS if state == SITE and above >= 0 else PLAIN
-            node.is_dashed = is_foot
-            node.note = step_note(derivation, owner[number])
-            drawing.nodes.append(node)
-            place = len(drawing.nodes) - 1
-            if n_children == 0:
-                drawing.nodes.append(word_node(derivation, start, place, node))
-            feet = [state >= LEFT_FOOT and child == state - LEFT_FOOT for child in range(n_children)]
-            places.extend((place, number, foot) for foot in reversed(feet))
-        drawing.title = f"derivation of: {' '.join(derivation.words)}"
-        return drawing
-
-    @classmethod
     def of_fragment(cls, fragment: Tree, *, refined: Mapping[str, tuple[str, str]] | None = None) -> "Drawing":
         """A fragment: open nodes are marked, and the foot of an auxiliary tree has a dashed line.
 
@@ -188,20 +157,20 @@ class Drawing:
     # ---- how -----------------------------------------------------------------------------------------------
 
     def svg(self, *, standalone: bool = True, clickable: bool = False) -> str:
-        """The drawing as SVG; see `tsgkit.report.svg.draw_svg`."""
-        from tsgkit.report.svg import draw_svg  # noqa: PLC0415 - ways to draw know drawings
+        """The drawing as SVG; see `tsgkit.drawing.svg.draw_svg`."""
+        from tsgkit.drawing.svg import draw_svg  # noqa: PLC0415 - ways to draw know drawings
 
         return draw_svg(self, standalone=standalone, clickable=clickable)
 
     def text(self, *, width: int | None = None, colour: bool = False) -> str:
-        """The drawing in characters; see `tsgkit.report.terminal.draw_text`."""
-        from tsgkit.report.terminal import draw_text  # noqa: PLC0415
+        """The drawing in characters; see `tsgkit.drawing.terminal.draw_text`."""
+        from tsgkit.drawing.terminal import draw_text  # noqa: PLC0415
 
         return draw_text(self, width=width, colour=colour)
 
     def latex(self) -> str:
-        """The drawing for LaTeX; see `tsgkit.report.latex.draw_latex`."""
-        from tsgkit.report.latex import draw_latex  # noqa: PLC0415
+        """The drawing for LaTeX; see `tsgkit.drawing.latex.draw_latex`."""
+        from tsgkit.drawing.latex import draw_latex  # noqa: PLC0415
 
         return draw_latex(self)
 
@@ -228,36 +197,6 @@ def labelled(label: str, parent: int) -> Node:
     coarse = coarse_label(label)
     text = coarse if plain is None else plain
     return Node(text, parent, small=label[len(coarse) :], is_intermediate=plain is None)
-
-
-def word_node(derivation: Derivation, position: int, parent: int, tag: Node) -> Node:
-    """The word below a tag; what the model knows it as, where that is something else, is a note."""
-    word, known_as = derivation.words[position], derivation.vocabulary_words[position]
-    note = tag.note if known_as == word else f"{tag.note}; the model knows {word} as {known_as}"
-    return Node(word, parent, is_word=True, step=tag.step, hue=tag.hue, edge_hue=tag.hue, note=note)
-
-
-def step_note(derivation: Derivation, step: int) -> str:
-    """What is said of a node's fragment."""
-    count = derivation.counts[step]
-    if derivation.measure != "count":
-        return f"{derivation.steps[step].brackets}: {derivation.measure} {count:.4g}"
-    used = f"{count} time{'s'[: count != 1]} in the training trees" if count else "not in the last sample"
-    return f"{derivation.steps[step].brackets}: {used}"
-
-
-def parents_of_steps(derivation: Derivation) -> list[int]:
-    """For every fragment of a derivation, the one that holds the node above it."""
-    owner = derivation.step_of_node
-    parents = [-1] * len(derivation.steps)
-    waiting = [-1]
-    for number, n_children in enumerate(derivation.nodes[:, 3].tolist()):
-        above = waiting.pop()
-        step = owner[number]
-        if above >= 0 and owner[above] < step and derivation.steps[step].nodes[0] == number:
-            parents[step] = owner[above]
-        waiting.extend([number] * n_children)
-    return parents
 
 
 @dataclass(frozen=True)
@@ -306,9 +245,6 @@ def lay_out(drawing: Drawing, measure: Callable[[Node], float], gap: float) -> L
 
 def confidences(tree: Tree, confidence: Mapping[tuple[str, int, int], float]) -> list[str]:
     """For every node of a tree its posterior probability as a figure; none for tags and fallbacks."""
-    from tsgkit.parsing.parser import brackets_of  # noqa: PLC0415 - the compiled parser is not needed to draw
-    from tsgkit.treebank.trees import preorder  # noqa: PLC0415
-
     pairs = zip(preorder(tree), brackets_of(tree), strict=True)
     return [
         "" if bracket not in confidence or is_preterminal(node) else shown_share(confidence[bracket])

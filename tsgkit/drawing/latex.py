@@ -1,7 +1,7 @@
 """Drawings for LaTeX, as ``forest`` environments: fragments in colours, insertions dashed, all text escaped."""
 
-from tsgkit.report.colours import HUES
-from tsgkit.report.drawing import BEGINS, FOOT, INSERTED, OPEN, Drawing, Node
+from tsgkit.drawing.colours import HUES
+from tsgkit.drawing.trees import BEGINS, FOOT, INSERTED, OPEN, Drawing, Node
 
 SPECIAL = {
     "\\": r"\textbackslash{}",
