@@ -1,7 +1,3 @@
-import numpy as np
-from numpy.random import BitGenerator
-from numpy.typing import NDArray
-
 from tsgkit.evaluation.parameters import Parameters
 
 ROW_FIELDS: tuple[str, ...]
@@ -31,9 +27,3 @@ class Scorer:
     def problems(self) -> list[tuple[str, str, int, int, int, int, str, str]]: ...
 
 def format_table(rows: bytes) -> str: ...
-def resample_differences(
-    bit_generator: BitGenerator,
-    first: NDArray[np.int64],
-    second: NDArray[np.int64],
-    differences: NDArray[np.float64],
-) -> None: ...

@@ -1,125 +1,152 @@
-"""The EVALB-exact bracket scorer and the paired bootstrap over its counts.
+"""Bracket counts of a test file against a gold file, one tree per line, exactly as the C program EVALB counts them.
 
-Last stage of the flow: trees again -> a score. `Scorer` wraps the C++ class of ``bracket_scorer.hpp``,
-which reads both files straight from memory; `resample_differences` draws
+Last stage of the flow: trees again -> a score, over the sentences whose words agree:
 
-    d*_b = F(sum_i n_i a_i) - F(sum_i n_i b_i),    n ~ Multinomial(N; 1/N, ..., 1/N)
+    recall = sum(matched) / sum(gold brackets)      precision = sum(matched) / sum(test brackets)
 
-for the count vectors ``a_i`` and ``b_i`` = (matched, gold, test) of sentence i under two systems.
+What EVALB does with each pair of lines, and where:
+
+1. Read both lines (`_bracket_trees`). Words with deleted tags are left out; what is not a tree is an error.
+2. If the test tree has no words left, the sentence is skipped.
+3. If the numbers of words differ, restore quotation marks that only one of the trees deleted (`repair_quotes`).
+4. If the numbers still differ, or a word does, the sentence is an error, and its row is empty.
+5. Drop the brackets whose label is deleted, and those without words (`_bracket_matching`).
+6. Count the brackets that match one to one, the test brackets that cross a gold bracket, and the tags that agree.
+7. Add the row to the sums, if the sentence is valid: neither skipped nor an error.
+
+`StrictTotals` are the sums in which the brackets of skipped sentences, errors and lines without a partner count as
+well. There are no limits on words, brackets, depth or line length, and nothing recurses, so any bytes can be scored.
 """
 
-from cpython.pycapsule cimport PyCapsule_GetPointer
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
-from libc.string cimport memcpy
-from libcpp cimport bool
-from libcpp.pair cimport pair
+from libc.math cimport fma
+from libc.stdint cimport int32_t, int64_t
+from libc.string cimport memcpy, memset
 from libcpp.string cimport string
-from libcpp.unordered_map cimport unordered_map
 from libcpp.vector cimport vector
 
-
-cdef extern from "bracket_scorer.hpp" namespace "tsgkit" nogil:
-    cdef cppclass ScorerSettings:
-        bool labelled
-        int64_t cutoff_length
-        int64_t max_errors
-        bool stop_on_errors
-        vector[string] delete_labels
-        vector[string] delete_labels_for_length
-        vector[string] quote_labels
-        vector[pair[string, string]] equal_labels
-        vector[pair[string, string]] equal_words
-
-    cdef enum class ProblemKind(int32_t):
-        pass
-
-    cdef enum class Side(int32_t):
-        pass
-
-    cdef cppclass Problem:
-        ProblemKind kind
-        Side side
-        int64_t line
-        int64_t column
-        int64_t n_gold_words
-        int64_t n_test_words
-        string gold_word
-        string test_word
-
-    cdef cppclass Row:
-        pass
-
-    cdef struct Totals:
-        int64_t sentences, errors, skips, complete
-        int64_t gold, test, matched
-        int64_t crossing, no_crossing, two_or_less_crossing
-        int64_t words, tags
-
-    cdef struct StrictTotals:
-        int64_t sentences, complete, gold, test, matched, words, tags
-
-    cdef cppclass LabelCounts:
-        int64_t gold, test, matched_gold, matched_test
-
-    cdef cppclass BracketScorer:
-        ScorerSettings settings
-        vector[Row] rows
-        vector[Problem] problems
-        Totals all
-        Totals cutoff
-        StrictTotals strict
-        vector[LabelCounts] label_counts
-        unordered_map[uint64_t, int64_t] confusions
-        int64_t n_errors
-        bool stopped
-        void begin(const char* gold, size_t gold_size, const char* test, size_t test_size) except +
-        bool advance(int64_t n_sentences) except +
-        int64_t n_bytes_left()
-        const string& label_text(int32_t label)
-
-    string format_rows(const vector[Row]& rows) except +
-
-
-# Only the struct is needed, so numpy itself need not be imported for scoring.
-cdef extern from "numpy/random/bitgen.h" nogil:
-    ctypedef struct bitgen_t:
-        void* state
-        uint32_t (*next_uint32)(void* state) noexcept nogil
-
+from tsgkit._bracket_matching cimport BracketMatcher, LabelCounts
+from tsgkit._bracket_trees cimport (
+    GOLD_LONGER,
+    LENGTH_DIFFERS,
+    STRAY_TEXT,
+    TEST_LONGER,
+    WORD_DIFFERS,
+    Labels,
+    ProblemKind,
+    SyntaxProblem,
+    Text,
+    TextPair,
+    TreeReader,
+    encode,
+    is_counted,
+    labels_match,
+    repair_quotes,
+    same_text,
+)
+from tsgkit._types cimport position_t, symbol_t
 
 # The int32 columns of a row, in the order of the struct Row.
 ROW_FIELDS = (
     "length", "status", "matched", "gold", "test", "crossing", "words", "tags",
     "all_gold", "all_test", "all_words",
 )
-# By the values of the enumeration ProblemKind.
+# By the values of the enumerations ProblemKind and Side.
 PROBLEM_KINDS = (
     "unclosed", "extra close", "stray text", "length differs", "word differs", "gold longer", "test longer",
 )
 SIDES = ("gold", "test")
 
+cdef enum Side:
+    GOLD
+    TEST
 
-cdef vector[string] strings(texts) except *:
-    cdef vector[string] result
-    for text in texts:
-        result.push_back(text.encode())
-    return result
-
-
-cdef vector[pair[string, string]] string_pairs(pairs) except *:
-    cdef vector[pair[string, string]] result
-    for left, right in pairs:
-        result.push_back(pair[string, string](left.encode(), right.encode()))
-    return result
+cdef enum Status:
+    VALID
+    ERROR
+    SKIP
 
 
-cdef str text(const string& characters):
+cdef struct Problem:
+    ProblemKind kind
+    Side side
+    int64_t line
+    int64_t column            # in characters of UTF-8, from 1; 0 if the problem is the whole line
+    int64_t n_gold_words
+    int64_t n_test_words
+    Text gold_word            # or the stray text
+    Text test_word
+
+
+cdef struct Row:
+    int32_t length
+    int32_t status
+    int32_t matched
+    int32_t gold
+    int32_t test
+    int32_t crossing
+    int32_t words
+    int32_t tags
+    # What the strict score counts of the sentence, whatever its status.
+    int32_t all_gold
+    int32_t all_test
+    int32_t all_words
+
+
+cdef struct Totals:
+    int64_t sentences, errors, skips, complete
+    int64_t gold, test, matched
+    int64_t crossing, no_crossing, two_or_less_crossing
+    int64_t words, tags
+
+
+cdef struct StrictTotals:
+    int64_t sentences, complete, gold, test, matched, words, tags
+
+
+# ---- sums --------------------------------------------------------------------------------------------------------
+
+cdef bint is_complete(const Row* row) noexcept nogil:
+    return row.gold == row.test == row.matched
+
+
+cdef void add_row(Totals* totals, const Row* row) noexcept nogil:
+    totals.sentences += 1
+    if row.status == ERROR:
+        totals.errors += 1
+    elif row.status == SKIP:
+        totals.skips += 1
+    else:
+        totals.gold += row.gold
+        totals.test += row.test
+        totals.matched += row.matched
+        totals.complete += is_complete(row)
+        totals.crossing += row.crossing
+        totals.no_crossing += row.crossing == 0
+        totals.two_or_less_crossing += row.crossing <= 2
+        totals.words += row.words
+        totals.tags += row.tags
+
+
+cdef void add_strictly(StrictTotals* totals, const Row* row) noexcept nogil:
+    totals.gold += row.all_gold
+    totals.test += row.all_test
+    totals.words += row.all_words
+    totals.sentences += row.all_words > 0
+    if row.status == VALID:
+        totals.matched += row.matched
+        totals.tags += row.tags
+        totals.complete += is_complete(row)
+
+
+# ---- scoring -----------------------------------------------------------------------------------------------------
+
+cdef str decode(Text text):
     """Bytes that are not UTF-8 stay visible, and two labels stay two."""
-    return characters.decode("utf-8", "backslashreplace")
+    return text.start[:text.n_bytes].decode("utf-8", "backslashreplace")
 
 
 cdef class Scorer:
-    """Score the trees in `test` against those in `gold`, one tree a line.
+    """Score the trees in `test` against those in `gold`, one tree per line.
 
     Call `advance` until it returns False, then read the results.
 
@@ -128,92 +155,248 @@ cdef class Scorer:
     gold, test : bytes
         The contents of the two files.
     parameters : tsgkit.evaluation.Parameters
-        What to delete and what to hold equal.
+        What to delete and what counts as equal.
     stop_on_errors : bool
         Whether to stop where EVALB does, at error number ``max_error + 2`` or at text outside brackets.
     """
 
-    cdef BracketScorer scorer
-    # The scorer points into these.
-    cdef bytes gold
-    cdef bytes test
+    cdef int64_t cutoff_length, max_errors
+    cdef bint stop_on_errors
+    cdef vector[TextPair] equal_words
+    cdef list encoded                 # what they point into
+    cdef Labels labels
+    cdef TreeReader gold, test
+    cdef BracketMatcher matcher
+    cdef bint is_running              # and for good if scoring ended in an exception
+    cdef int64_t n_lines              # read so far, of the longer file
+    cdef Status status                # of the sentence
+    cdef vector[Row] table
+    cdef vector[Problem] errors
+    cdef Totals all, cutoff
+    cdef StrictTotals strict
+    cdef readonly bint stopped        # too many errors ended the scoring early
+    cdef readonly int64_t n_errors    # by EVALB's count; a sentence can have several
 
     def __init__(self, bytes gold not None, bytes test not None, parameters, bint stop_on_errors=False):
-        cdef ScorerSettings* settings = &self.scorer.settings
-        if self.gold is not None:
+        cdef TextPair words
+        if self.encoded is not None:
             raise RuntimeError("a Scorer scores one pair of files")
-        settings.labelled = parameters.labeled
-        settings.cutoff_length = parameters.cutoff_len
-        settings.max_errors = parameters.max_error
-        settings.stop_on_errors = stop_on_errors
-        settings.delete_labels = strings(parameters.delete_labels)
-        settings.delete_labels_for_length = strings(parameters.delete_labels_for_length)
-        settings.quote_labels = strings(parameters.quote_labels)
-        settings.equal_labels = string_pairs(parameters.eq_labels)
-        settings.equal_words = string_pairs(parameters.eq_words)
-        self.gold = gold
-        self.test = test
-        self.scorer.begin(<const char*>gold, len(gold), <const char*>test, len(test))
+        self.cutoff_length, self.max_errors = parameters.cutoff_len, parameters.max_error
+        self.stop_on_errors = stop_on_errors
+        self.encoded = []
+        for one, other in parameters.eq_words:
+            words.left, words.right = encode(one, self.encoded), encode(other, self.encoded)
+            self.equal_words.push_back(words)
+        self.labels = Labels(parameters)
+        self.gold, self.test = TreeReader(gold, self.labels), TreeReader(test, self.labels)
+        self.matcher = BracketMatcher(self.labels, parameters.labeled)
+
+    cdef int require_files(self) except -1:
+        if self.matcher is None:
+            raise RuntimeError("this Scorer was not initialised")
+        return 0
 
     def advance(self, int64_t n_sentences):
         """Score up to `n_sentences` more; whether there are any left."""
-        cdef bint any_left
-        if self.gold is None:
-            raise RuntimeError("this Scorer was not initialised")
+        self.require_files()
+        if self.is_running:
+            raise RuntimeError("this Scorer failed, or another thread is using it")
+        self.is_running = True
         with nogil:
-            any_left = self.scorer.advance(n_sentences)
-        return any_left
+            self.score_lines(n_sentences)
+        self.is_running = False
+        return not self.stopped and self.n_bytes_left > 0
+
+    cdef int score_lines(self, int64_t n_sentences) except -1 nogil:
+        cdef bint has_gold, has_test
+        while n_sentences > 0 and not self.stopped:
+            has_gold, has_test = self.gold.next_line(), self.test.next_line()
+            if not has_gold and not has_test:
+                return 0
+            self.n_lines += 1
+            if has_gold and has_test:
+                self.score_pair()
+            else:
+                self.count_unpaired(GOLD if has_gold else TEST)
+            n_sentences -= 1
+        return 0
+
+    cdef int score_pair(self) except -1 nogil:
+        """Score one line of both files; nothing is counted of the line at which scoring stops."""
+        cdef Row row
+        memset(&row, 0, sizeof(Row))
+        self.status = VALID
+        self.gold.read_tree()
+        self.add_syntax_problems(GOLD, self.gold)
+        if self.stopped:
+            return 0
+        self.test.read_tree()
+        self.add_syntax_problems(TEST, self.test)
+        if self.stopped:
+            return 0
+        row.length, row.all_words = self.gold.length, <int32_t>self.gold.words.size()
+        row.all_gold, row.all_test = self.n_counted(self.gold), self.n_counted(self.test)
+        if self.test.words.empty():
+            self.status = SKIP
+        elif self.words_agree():
+            self.compare(&row)
+        if self.stopped:
+            return 0
+        row.status = self.status
+        self.table.push_back(row)
+        add_row(&self.all, &row)
+        if row.length <= self.cutoff_length:
+            add_row(&self.cutoff, &row)
+        add_strictly(&self.strict, &row)
+        return 0
+
+    cdef int count_unpaired(self, Side side) except -1 nogil:
+        """Count a line without a partner. It is no sentence to EVALB, which reads the first one of the gold file."""
+        cdef bint is_first = self.n_lines == <int64_t>self.table.size() + 1
+        if side == TEST:
+            self.test.read_tree()
+            self.strict.test += self.n_counted(self.test)
+        else:
+            self.gold.read_tree()
+            if is_first:
+                self.add_syntax_problems(GOLD, self.gold)
+            self.strict.gold += self.n_counted(self.gold)
+            self.strict.words += self.gold.words.size()
+            self.strict.sentences += not self.gold.words.empty()
+        if is_first and not self.stopped:
+            self.add_problem(self.problem(GOLD_LONGER if side == GOLD else TEST_LONGER, side))
+        return 0
+
+    cdef int32_t n_counted(self, TreeReader tree) noexcept nogil:
+        cdef int32_t n_counted = 0
+        cdef size_t index
+        for index in range(tree.brackets.size()):
+            n_counted += is_counted(self.labels, tree.brackets[index])
+        return n_counted
+
+    cdef int words_agree(self) except -1 nogil:
+        """Whether both trees have the same words; if not, it is an error."""
+        cdef size_t index
+        cdef Text gold, test
+        cdef Problem problem
+        if self.gold.words.size() != self.test.words.size():
+            repair_quotes(self.gold, self.test)
+        if self.gold.words.size() != self.test.words.size():
+            self.add_problem(self.problem(LENGTH_DIFFERS, TEST))
+            return False
+        for index in range(self.gold.words.size()):
+            gold, test = self.gold.words[index].text, self.test.words[index].text
+            if not same_text(gold, test) and not self.are_equal_words(gold, test):
+                problem = self.problem(WORD_DIFFERS, TEST)
+                problem.gold_word, problem.test_word = gold, test
+                self.add_problem(problem)
+                return False
+        return True
+
+    cdef bint are_equal_words(self, Text gold, Text test) noexcept nogil:
+        """Whether the parameters declare two words equal (EQ_WORD)."""
+        cdef size_t index
+        cdef TextPair pair
+        for index in range(self.equal_words.size()):
+            pair = self.equal_words[index]
+            if same_text(gold, pair.left) and same_text(test, pair.right):
+                return True
+            if same_text(gold, pair.right) and same_text(test, pair.left):
+                return True
+        return False
+
+    cdef int compare(self, Row* row) except -1 nogil:
+        """Count what matches. The strict score counts the same brackets, with restored quotation marks."""
+        cdef size_t index
+        self.matcher.take_brackets(self.gold, self.test)
+        row.gold = row.all_gold = <int32_t>self.matcher.gold.size()
+        row.test = row.all_test = <int32_t>self.matcher.test.size()
+        row.matched = self.matcher.match(self.status == VALID)
+        row.crossing = self.matcher.count_crossing()
+        row.words = row.all_words = <int32_t>self.gold.words.size()
+        for index in range(self.gold.words.size()):
+            row.tags += labels_match(self.labels, self.gold.words[index].tag, self.test.words[index].tag)
+        return 0
+
+    # ---- problems ------------------------------------------------------------------------------------------------
+
+    cdef Problem problem(self, ProblemKind kind, Side side) noexcept nogil:
+        """A problem of the current line."""
+        cdef Problem problem
+        memset(&problem, 0, sizeof(Problem))
+        problem.kind, problem.side, problem.line = kind, side, self.n_lines
+        if kind == LENGTH_DIFFERS or kind == WORD_DIFFERS:
+            problem.n_gold_words, problem.n_test_words = self.gold.words.size(), self.test.words.size()
+        return problem
+
+    cdef int add_syntax_problems(self, Side side, TreeReader tree) except -1 nogil:
+        cdef Problem problem
+        cdef SyntaxProblem found
+        cdef size_t index
+        for index in range(tree.problems.size()):
+            found = tree.problems[index]
+            problem = self.problem(found.kind, side)
+            problem.column, problem.gold_word = found.column, found.text
+            self.add_problem(problem)
+            # EVALB repeats the message about stray text until it has made too many errors.
+            if found.kind == STRAY_TEXT and self.stop_on_errors:
+                self.stopped = True
+        return 0
+
+    cdef int add_problem(self, Problem problem) except -1 nogil:
+        self.errors.push_back(problem)
+        if self.n_errors > self.max_errors and self.stop_on_errors:
+            self.stopped = True
+        self.n_errors += 1
+        self.status = ERROR
+        return 0
+
+    # ---- results -------------------------------------------------------------------------------------------------
 
     @property
     def n_bytes_left(self):
         """Bytes of both files not yet read."""
-        return self.scorer.n_bytes_left()
-
-    @property
-    def stopped(self):
-        """Whether too many errors ended the scoring early."""
-        return self.scorer.stopped
-
-    @property
-    def n_errors(self):
-        """Errors by EVALB's count; a sentence can have several."""
-        return self.scorer.n_errors
+        self.require_files()
+        return (self.gold.end - self.gold.position) + (self.test.end - self.test.position)
 
     @property
     def rows(self):
         """The table: `ROW_FIELDS` of every sentence as int32, in the machine's byte order."""
-        if self.scorer.rows.empty():
+        if self.table.empty():
             return b""
-        return (<const char*>self.scorer.rows.data())[:self.scorer.rows.size() * sizeof(Row)]
+        return (<const char*>self.table.data())[:self.table.size() * sizeof(Row)]
 
     @property
     def totals(self):
         """EVALB's sums over all sentences and over those up to the cut-off length, as two dicts."""
-        return self.scorer.all, self.scorer.cutoff
+        return self.all, self.cutoff
 
     @property
     def strict_totals(self):
         """The sums in which every gold bracket of the file counts, as a dict."""
-        return self.scorer.strict
+        return self.strict
 
     @property
     def label_counts(self):
         """For every bracket label: gold, test, matched gold and matched test brackets."""
-        cdef int32_t label
+        cdef symbol_t label
         cdef LabelCounts n
+        self.require_files()
         result = {}
-        for label in range(<int32_t>self.scorer.label_counts.size()):
-            n = self.scorer.label_counts[label]
+        for label in range(<symbol_t>self.matcher.label_counts.size()):
+            n = self.matcher.label_counts[label]
             if n.gold or n.test:
-                result[self.label(label)] = (n.gold, n.test, n.matched_gold, n.matched_test)
+                result[decode(self.labels.table[label].text)] = (n.gold, n.test, n.matched_gold, n.matched_test)
         return result
 
     @property
     def confusions(self):
         """How often a gold label met another test label over the same words: ``{(gold, test): count}``."""
+        self.require_files()
         return {
-            (self.label(item.first >> 32), self.label(item.first & 0xffffffff)): item.second
-            for item in self.scorer.confusions
+            (decode(self.labels.table[item.first >> 32].text),
+             decode(self.labels.table[item.first & 0xffffffff].text)): item.second
+            for item in self.matcher.confusions
         }
 
     @property
@@ -221,88 +404,105 @@ cdef class Scorer:
         """Every error: kind, side, line, column, numbers of gold and of test words, gold word, test word."""
         return [
             (
-                PROBLEM_KINDS[<int32_t>problem.kind], SIDES[<int32_t>problem.side],
+                PROBLEM_KINDS[<int>problem.kind], SIDES[<int>problem.side],
                 problem.line, problem.column, problem.n_gold_words, problem.n_test_words,
-                text(problem.gold_word), text(problem.test_word),
+                decode(problem.gold_word), decode(problem.test_word),
             )
-            for problem in self.scorer.problems
+            for problem in self.errors
         ]
 
-    cdef str label(self, int32_t label):
-        return text(self.scorer.label_text(label))
+
+# ---- EVALB's table -----------------------------------------------------------------------------------------------
+
+cdef enum:
+    # Longer than a row can be: eleven numbers of at most 20 characters, and the spaces between them.
+    MAX_ROW_BYTES = 512
 
 
 def format_table(bytes rows not None):
-    """The lines of EVALB's table for `rows`, as `Scorer.rows` gives them."""
-    cdef vector[Row] copy
+    """The lines of EVALB's table for `rows`, as `Scorer.rows` gives them; sentences are numbered from 1."""
     cdef string text
     cdef const char* data = rows
-    cdef size_t n_bytes = len(rows)
-    if n_bytes % sizeof(Row):
-        raise ValueError(f"{n_bytes} bytes are not a whole number of rows")
+    cdef size_t n_rows = len(rows) // sizeof(Row), index
+    cdef Row row
+    cdef char[MAX_ROW_BYTES] line
+    if len(rows) % sizeof(Row):
+        raise ValueError(f"{len(rows)} bytes are not a whole number of rows")
     with nogil:
-        copy.resize(n_bytes // sizeof(Row))
-        if n_bytes:
-            memcpy(copy.data(), data, n_bytes)
-        text = format_rows(copy)
+        text.reserve(n_rows * 80)
+        for index in range(n_rows):
+            memcpy(&row, data + index * sizeof(Row), sizeof(Row))
+            text.append(line, write_row(line, index + 1, &row) - line)
     return text.decode("ascii")
 
 
-def resample_differences(
-    bit_generator, const int64_t[:, ::1] first not None, const int64_t[:, ::1] second not None,
-    double[::1] differences not None,
-):
-    """Fill `differences` with F-measures of `first` minus those of `second` on resampled sentences.
+cdef char* write_row(char* position, int64_t number, const Row* row) noexcept nogil:
+    position = write_integer(position, number, 4)
+    position = write_count(position, 2, row.length, 3)
+    position = write_count(position, 4, row.status, 1)
+    position = write_spaces(position, 2)
+    position = write_percent(position, row.matched, row.gold)
+    position = write_spaces(position, 1)
+    position = write_percent(position, row.matched, row.test)
+    position = write_count(position, 3, row.matched, 3)
+    position = write_count(position, 4, row.gold, 3)
+    position = write_count(position, 2, row.test, 3)
+    position = write_count(position, 4, row.crossing, 3)
+    position = write_count(position, 3, row.words, 4)
+    position = write_count(position, 2, row.tags, 4)
+    position = write_spaces(position, 3)
+    position = write_percent(position, row.tags, row.words)
+    position[0] = c"\n"
+    return position + 1
 
-    Parameters
-    ----------
-    bit_generator : numpy.random.BitGenerator
-        Where the randomness comes from; its lock is held meanwhile.
-    first, second : int64 array, (sentences, 3)
-        Matched, gold and test brackets of every sentence under the two systems.
-    differences : float64 array
-        Receives one difference, in points of F, for each resample.
+
+cdef char* write_spaces(char* position, int n_spaces) noexcept nogil:
+    memset(position, c" ", n_spaces)
+    return position + n_spaces
+
+
+cdef char* write_integer(char* position, int64_t value, int width) noexcept nogil:
+    """A number with spaces before it up to `width`, as C's %*d prints it."""
+    cdef char[24] digits
+    cdef int n_digits = 0, index
+    cdef int64_t rest = value if value >= 0 else -value
+    while n_digits == 0 or rest > 0:
+        digits[n_digits] = <char>(c"0" + rest % 10)
+        rest //= 10
+        n_digits += 1
+    if value < 0:
+        digits[n_digits] = c"-"
+        n_digits += 1
+    if n_digits < width:
+        position = write_spaces(position, width - n_digits)
+    for index in range(n_digits):
+        position[index] = digits[n_digits - 1 - index]
+    return position + n_digits
+
+
+cdef char* write_count(char* position, int n_spaces, int64_t value, int width) noexcept nogil:
+    """`n_spaces` and a number, however wide it is."""
+    return write_integer(write_spaces(position, n_spaces), value, width)
+
+
+cdef char* write_percent(char* position, int64_t part, int64_t whole) noexcept nogil:
+    """part / whole in percent, two decimals in six columns, as C's %6.2f prints the double 100.0 * part / whole.
+
+    In integers, because printf is slow and its decimal point depends on the locale. How the double was rounded matters
+    only where the true value lies halfway between two numbers of two decimals.
     """
-    cdef bitgen_t* generator = <bitgen_t*>PyCapsule_GetPointer(bit_generator.capsule, "BitGenerator")
-    if first.shape[0] != second.shape[0] or first.shape[1] != 3 or second.shape[1] != 3:
-        raise ValueError("first and second must both be (sentences, 3)")
-    if first.shape[0] == 0 or first.shape[0] > 0xffffffff:
-        raise ValueError("there must be between 1 and 2**32 - 1 sentences")
-    with bit_generator.lock, nogil:
-        fill_differences(generator, first, second, differences)
-
-
-cdef void fill_differences(
-    bitgen_t* generator, const int64_t[:, ::1] first, const int64_t[:, ::1] second, double[::1] differences
-) noexcept nogil:
-    cdef uint32_t n_sentences = <uint32_t>first.shape[0]
-    cdef Py_ssize_t resample, sentence
-    cdef uint32_t _draw
-    cdef int64_t[6] sums
-    for resample in range(differences.shape[0]):
-        sums[:] = [0, 0, 0, 0, 0, 0]
-        for _draw in range(n_sentences):
-            sentence = uniform_below(generator, n_sentences)
-            sums[0] += first[sentence, 0]
-            sums[1] += first[sentence, 1]
-            sums[2] += first[sentence, 2]
-            sums[3] += second[sentence, 0]
-            sums[4] += second[sentence, 1]
-            sums[5] += second[sentence, 2]
-        differences[resample] = f_measure(sums[0], sums[1], sums[2]) - f_measure(sums[3], sums[4], sums[5])
-
-
-cdef inline uint32_t uniform_below(bitgen_t* generator, uint32_t bound) noexcept nogil:
-    """A uniform number below `bound`, by Lemire's method: a product's high half, drawn anew where unfair."""
-    cdef uint64_t product = <uint64_t>generator.next_uint32(generator.state) * bound
-    cdef uint32_t threshold
-    if <uint32_t>product < bound:
-        threshold = (<uint32_t>0 - bound) % bound
-        while <uint32_t>product < threshold:
-            product = <uint64_t>generator.next_uint32(generator.state) * bound
-    return <uint32_t>(product >> 32)
-
-
-cdef inline double f_measure(int64_t matched, int64_t gold, int64_t test) noexcept nogil:
-    """In points: 2PR / (P + R) with P = matched / test and R = matched / gold; 0 if there are no brackets."""
-    return 200.0 * matched / (gold + test) if gold + test > 0 else 0.0
+    cdef int64_t hundredths = 0, twice_remainder
+    cdef double past_half
+    if whole > 0:
+        hundredths = 10000 * part // whole
+        twice_remainder = 2 * (10000 * part % whole)
+        if twice_remainder > whole:
+            hundredths += 1
+        elif twice_remainder == whole:
+            past_half = fma(100.0 * <double>part / <double>whole, 200.0, -<double>(2 * hundredths + 1))
+            hundredths += past_half > 0 or (past_half == 0 and hundredths % 2 == 1)
+    position = write_integer(position, hundredths // 100, 3)
+    position[0] = c"."
+    position[1] = <char>(c"0" + hundredths % 100 // 10)
+    position[2] = <char>(c"0" + hundredths % 10)
+    return position + 3

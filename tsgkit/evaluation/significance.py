@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tsgkit._brackets import resample_differences
+from tsgkit._bootstrap import resample_differences
 from tsgkit.progress import progress
 
 if TYPE_CHECKING:

@@ -1,0 +1,320 @@
+"""Lines of brackets as arrays, read as EVALB reads them; the table of their labels.
+
+Last stage of the flow: trees again -> a score. `_brackets` compares what is read here. A line is read from left to
+right, once, with a pointer to the innermost open bracket instead of recursion:
+
+* ``(TAG word)`` is a word. It is left out if TAG is a DELETE_LABEL; it counts for the length of the sentence unless
+  TAG is a DELETE_LABEL_FOR_LENGTH; it is remembered as a quotation mark if TAG is a QUOTE_LABEL and the word is one.
+* Any other ``(LABEL`` opens a bracket at the current number of words, ``)`` closes the innermost one.
+* Everything else is a problem of the line, and reading goes on behind it, so that any bytes can be read.
+"""
+
+cimport cython
+from libc.stdint cimport INT32_MAX, uint8_t, uint64_t
+from libc.string cimport memchr, memcmp
+from libcpp.vector cimport vector
+
+from tsgkit._types cimport index_t, position_t, symbol_t
+
+cdef enum ByteClass:
+    TEXT
+    SPACE
+    OPEN
+    CLOSE
+
+# White space is that of C's isspace in the C locale; all bytes of other scripts are text.
+cdef uint8_t[256] BYTE_CLASS
+for _byte in range(256):
+    BYTE_CLASS[_byte] = SPACE if _byte in b" \t\n\v\f\r" else OPEN if _byte == 40 else CLOSE if _byte == 41 else TEXT
+del _byte
+
+cdef Text NO_TEXT = Text(b"", 0)
+
+
+cdef inline ByteClass class_of(char byte) noexcept nogil:
+    return <ByteClass>BYTE_CLASS[<uint8_t>byte]
+
+
+cdef inline const char* skip(ByteClass byte_class, const char* position, const char* end) noexcept nogil:
+    while position < end and class_of(position[0]) == byte_class:
+        position += 1
+    return position
+
+
+# ---- labels ------------------------------------------------------------------------------------------------------
+
+cdef inline uint64_t hash_of(Text text) noexcept nogil:
+    """FNV-1a, its halves folded."""
+    cdef uint64_t value = 0xcbf29ce484222325
+    cdef index_t index
+    for index in range(text.n_bytes):
+        value = (value ^ <uint8_t>text.start[index]) * <uint64_t>0x100000001b3
+    return value ^ (value >> 32)
+
+
+cdef bint contains(const vector[Text]& texts, Text text) noexcept nogil:
+    cdef size_t index
+    for index in range(texts.size()):
+        if same_text(texts[index], text):
+            return True
+    return False
+
+
+@cython.final
+cdef class Labels:
+    """The labels of both files and of the parameters."""
+
+    def __init__(self, parameters):
+        cdef symbol_t label
+        self.encoded = []
+        self.slots.assign(1024, <symbol_t>NONE)
+        self.delete_labels = encode_all(parameters.delete_labels, self.encoded)
+        self.delete_labels_for_length = encode_all(parameters.delete_labels_for_length, self.encoded)
+        self.quote_labels = encode_all(parameters.quote_labels, self.encoded)
+        for one, other in parameters.eq_labels:
+            self.set_equal(self.intern(encode(one, self.encoded)), self.intern(encode(other, self.encoded)))
+        # It depends on the pairs of equal labels, which are complete only now.
+        for label in range(<symbol_t>self.table.size()):
+            self.table[label].deletes_bracket = self.is_bracket_deleted(label)
+
+    cdef symbol_t intern(self, Text text) except -1 nogil:
+        cdef size_t last = self.slots.size() - 1
+        cdef size_t slot = hash_of(text) & last
+        while self.slots[slot] != NONE:
+            if same_text(self.table[self.slots[slot]].text, text):
+                return self.slots[slot]
+            slot = (slot + 1) & last
+        return self.add(text)
+
+    cdef symbol_t add(self, Text text) except -1 nogil:
+        cdef symbol_t label = <symbol_t>self.table.size()
+        cdef symbol_t bare = label
+        cdef Label entry
+        cdef Text prefix
+        prefix.start, prefix.n_bytes = text.start, 0
+        while prefix.n_bytes < text.n_bytes and text.start[prefix.n_bytes] not in b"-=":
+            prefix.n_bytes += 1
+        entry.text, entry.bare, entry.first_equal = text, label, NONE
+        entry.deletes_word = entry.deletes_bracket = contains(self.delete_labels, text)
+        entry.ignored_for_length = contains(self.delete_labels_for_length, text)
+        entry.may_be_quote = contains(self.quote_labels, text)
+        self.table.push_back(entry)
+        self.give_slot()
+        if prefix.n_bytes < text.n_bytes:
+            # One level of recursion: a bare label has no mark.
+            bare = self.intern(prefix)
+            self.table[label].bare = bare
+        return label
+
+    cdef int give_slot(self) except -1 nogil:
+        """Give the newest label a slot; if more than half of them are taken, give all labels new ones."""
+        cdef symbol_t first = <symbol_t>self.table.size() - 1
+        cdef size_t slot
+        cdef symbol_t label
+        if 2 * self.table.size() > self.slots.size():
+            self.slots.assign(2 * self.slots.size(), <symbol_t>NONE)
+            first = 0
+        for label in range(first, <symbol_t>self.table.size()):
+            slot = hash_of(self.table[label].text) & (self.slots.size() - 1)
+            while self.slots[slot] != NONE:
+                slot = (slot + 1) & (self.slots.size() - 1)
+            self.slots[slot] = label
+        return 0
+
+    cdef int set_equal(self, symbol_t label, symbol_t other) except -1 nogil:
+        cdef symbol_t n_links = <symbol_t>self.equal.size()
+        if label == other:
+            return 0
+        self.equal.push_back(EqualLabel(other, self.table[label].first_equal))
+        self.equal.push_back(EqualLabel(label, self.table[other].first_equal))
+        self.table[label].first_equal = n_links
+        self.table[other].first_equal = n_links + 1
+        return 0
+
+    cdef bint is_bracket_deleted(self, symbol_t label) noexcept nogil:
+        """Whether a bare label is a DELETE_LABEL, or declared equal to one."""
+        cdef symbol_t link = self.table[label].first_equal
+        if self.table[label].deletes_word:
+            return True
+        while link != NONE:
+            if self.table[self.equal[link].label].deletes_word:
+                return True
+            link = self.equal[link].next
+        return False
+
+
+cdef Text encode(str text, list encoded) except *:
+    """A text in UTF-8; `encoded` keeps its bytes."""
+    cdef bytes data = text.encode()
+    encoded.append(data)
+    return Text(data, len(data))
+
+
+cdef vector[Text] encode_all(texts, list encoded) except *:
+    cdef vector[Text] result
+    for text in texts:
+        result.push_back(encode(text, encoded))
+    return result
+
+
+# ---- trees -------------------------------------------------------------------------------------------------------
+
+@cython.final
+cdef class TreeReader:
+    """The lines of a file, one tree each."""
+
+    def __init__(self, bytes content not None, Labels labels not None):
+        cdef size_t n_bytes = len(content)
+        self.content, self.labels = content, labels
+        self.position = content
+        self.end = self.position + n_bytes
+        self.has_nul = memchr(self.position, 0, n_bytes) != NULL
+        if n_bytes >= 3 and memcmp(self.position, b"\xef\xbb\xbf", 3) == 0:
+            self.position += 3                 # a byte-order mark
+
+    cdef int next_line(self) except -1 nogil:
+        """Go to the next line; whether there is one."""
+        cdef const char* newline
+        if self.position == self.end:
+            return False
+        newline = <const char*>memchr(self.position, c"\n", self.end - self.position)
+        self.line_start = self.position
+        self.line_end = newline if newline != NULL else self.end
+        self.position = newline + 1 if newline != NULL else self.end
+        if self.line_end - self.line_start >= INT32_MAX:
+            with gil:
+                raise OverflowError("a line of two gigabytes or more cannot be scored")
+        return True
+
+    cdef int read_tree(self) except -1 nogil:
+        """Read the current line into `words`, `brackets`, `quotes`, `length` and `problems`."""
+        cdef const char* position = self.line_start
+        cdef const char* start
+        cdef position_t parent = NONE
+        cdef bint has_stray_text = False
+        cdef ByteClass byte_class
+        self.words.clear()
+        self.brackets.clear()
+        self.quotes.clear()
+        self.problems.clear()
+        self.length, self.counted, self.column = 0, position, 1
+        while position < self.line_end and position[0] != 0:
+            byte_class = class_of(position[0])
+            if byte_class == OPEN:
+                position = self.read_open(position + 1, &parent)
+            elif byte_class == TEXT:
+                start, position = position, skip(TEXT, position, self.line_end)
+                if not has_stray_text:
+                    self.report(STRAY_TEXT, start, self.text_between(start, position))
+                has_stray_text = True
+            else:
+                if byte_class == CLOSE and parent == NONE:
+                    self.report(EXTRA_CLOSE, position, NO_TEXT)
+                elif byte_class == CLOSE:
+                    self.brackets[parent].end = <position_t>self.words.size()
+                    parent = self.brackets[parent].parent
+                position += 1
+        if parent != NONE:
+            self.report(UNCLOSED, position, NO_TEXT)
+        return 0
+
+    cdef const char* read_open(self, const char* position, position_t* parent) except NULL nogil:
+        """What follows an opening bracket: a tag and its word, or the label of a bracket, which becomes `parent`."""
+        cdef const char* label_end = skip(TEXT, position, self.line_end)
+        cdef const char* word_start = skip(SPACE, label_end, self.line_end)
+        cdef const char* word_end
+        cdef Word word
+        cdef symbol_t label = self.labels.intern(self.text_between(position, label_end))
+        if word_start > label_end:
+            word_end = skip(TEXT, word_start, self.line_end)
+            if word_end < self.line_end and word_end[0] == c")":
+                word.text, word.tag = self.text_between(word_start, word_end), label
+                self.add_word(word, parent[0])
+                return word_end + 1
+        self.brackets.push_back(
+            Bracket(<position_t>self.words.size(), NONE, self.labels.table[label].bare, parent[0]))
+        parent[0] = <position_t>self.brackets.size() - 1
+        return label_end
+
+    cdef int add_word(self, Word word, position_t parent) except -1 nogil:
+        cdef const Label* tag = &self.labels.table[word.tag]
+        cdef Quote quote
+        if not tag.ignored_for_length:
+            self.length += 1
+        if tag.may_be_quote and word.text.n_bytes == 1 and word.text.start[0] in b"'\"/":
+            quote.word, quote.parent = word, parent
+            quote.index, quote.next_bracket = <position_t>self.words.size(), <position_t>self.brackets.size()
+            self.quotes.push_back(quote)
+        if not tag.deletes_word:
+            self.words.push_back(word)
+        return 0
+
+    cdef Text text_between(self, const char* start, const char* end) noexcept nogil:
+        """A label or word. A NUL byte ends a C string, so EVALB sees it up to there."""
+        cdef const char* nul = NULL
+        if self.has_nul:
+            nul = <const char*>memchr(start, 0, end - start)
+        return Text(start, (nul if nul != NULL else end) - start)
+
+    cdef int report(self, ProblemKind kind, const char* position, Text text) except -1 nogil:
+        cdef SyntaxProblem problem
+        # Counting starts where the last problem of this line was, so that a line is counted once.
+        while self.counted < position:
+            # The bytes of a character after its first begin with the bits 10.
+            if (<uint8_t>self.counted[0] & 0xc0) != 0x80:
+                self.column += 1
+            self.counted += 1
+        problem.kind, problem.column, problem.text = kind, self.column, text
+        self.problems.push_back(problem)
+        return 0
+
+    cdef position_t first_quote_at(self, position_t index) noexcept nogil:
+        """The first quotation mark that does not stand before word `index`; their indices only grow."""
+        cdef position_t low = 0, high = <position_t>self.quotes.size(), middle
+        while low < high:
+            middle = low + (high - low) // 2
+            if self.quotes[middle].index < index:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    cdef int restore_quote(self, position_t which) except -1 nogil:
+        """Put a deleted quotation mark back among the words."""
+        cdef Quote quote = self.quotes[which]
+        cdef position_t bracket
+        cdef size_t index
+        self.words.insert(self.words.begin() + quote.index, quote.word)
+        for index in range(quote.next_bracket, self.brackets.size()):
+            self.brackets[index].start += 1
+            self.brackets[index].end += 1
+        bracket = quote.parent
+        while bracket != NONE:
+            self.brackets[bracket].end += 1
+            bracket = self.brackets[bracket].parent
+        for index in range(which, self.quotes.size()):
+            self.quotes[index].index += 1
+        return 0
+
+
+cdef int repair_quotes(TreeReader gold, TreeReader test) except -1 nogil:
+    """Restore a quotation mark that one tree deleted where the other has one under a tag that is not deleted.
+
+    Both must have the same index among the words. The test mark's index is the one *before* it is restored: it is
+    then compared with the remaining gold marks at its old index, as in EVALB.
+    """
+    cdef position_t test_quote, gold_quote, index
+    cdef bint is_gold_deleted, is_test_deleted
+    for test_quote in range(<position_t>test.quotes.size()):
+        index = test.quotes[test_quote].index
+        # A restored mark moves all those after it, so the indices stay in order.
+        gold_quote = gold.first_quote_at(index)
+        while gold_quote < <position_t>gold.quotes.size() and gold.quotes[gold_quote].index == index:
+            is_gold_deleted = gold.labels.table[gold.quotes[gold_quote].word.tag].deletes_word
+            is_test_deleted = test.labels.table[test.quotes[test_quote].word.tag].deletes_word
+            if is_gold_deleted and not is_test_deleted:
+                gold.restore_quote(gold_quote)
+            elif is_test_deleted and not is_gold_deleted:
+                test.restore_quote(test_quote)
+            gold_quote += 1
+    return 0

@@ -1,0 +1,7 @@
+from tsgkit.evaluation.parameters import Parameters
+
+class Labels:
+    def __init__(self, parameters: Parameters) -> None: ...
+
+class TreeReader:
+    def __init__(self, content: bytes, labels: Labels) -> None: ...
