@@ -39,7 +39,8 @@ cdef class BracketMatcher:
     cdef vector[position_t] ends                     # a heap, least first
     cdef vector[Span] front
 
-    cdef int take_brackets(self, TreeReader gold, TreeReader test) except -1 nogil
+    cdef int take_gold(self, TreeReader tree) except -1 nogil
+    cdef int take_test(self, TreeReader tree) except -1 nogil
     cdef int keep_counted(self, vector[Bracket]* brackets, vector[Bracket]* kept) except -1 nogil
 
     cdef position_t match(self, bint is_valid) except -1 nogil
@@ -51,6 +52,6 @@ cdef class BracketMatcher:
     cdef position_t take_first(self, symbol_t label) noexcept nogil
     cdef int count_confusions(self, position_t test_start, position_t test_end) except -1 nogil
 
-    cdef position_t count_crossing(self) except -1 nogil
+    cdef position_t count_crossing(self, bint is_valid) except -1 nogil
     cdef int mark_overlaps_from_left(self) except -1 nogil
     cdef int mark_overlaps_from_right(self) except -1 nogil

@@ -20,7 +20,7 @@ from libcpp.functional cimport greater
 from libcpp.utility cimport pair
 from libcpp.vector cimport vector
 
-from tsgkit._bracket_trees cimport NONE, Bracket, Labels, TreeReader, is_counted
+from tsgkit._bracket_trees cimport NONE, Bracket, Labels, TreeReader
 from tsgkit._types cimport position_t, symbol_t
 
 
@@ -44,20 +44,22 @@ cdef class BracketMatcher:
     def __init__(self, Labels labels not None, bint is_labelled):
         self.labels, self.is_labelled = labels, is_labelled
 
-    cdef int take_brackets(self, TreeReader gold, TreeReader test) except -1 nogil:
-        """Set `gold` and `test` to the brackets that count of two trees."""
-        self.keep_counted(&gold.brackets, &self.gold)
-        self.keep_counted(&test.brackets, &self.test)
-        return 0
+    cdef int take_gold(self, TreeReader tree) except -1 nogil:
+        """Set `gold` to the brackets of a tree that count."""
+        return self.keep_counted(&tree.brackets, &self.gold)
+
+    cdef int take_test(self, TreeReader tree) except -1 nogil:
+        return self.keep_counted(&tree.brackets, &self.test)
 
     cdef int keep_counted(self, vector[Bracket]* brackets, vector[Bracket]* kept) except -1 nogil:
+        """Drop brackets without words and those with deleted labels."""
         cdef bint is_sorted = True
         cdef Bracket bracket
         cdef size_t index
         kept.clear()
         for index in range(brackets.size()):
             bracket = dereference(brackets)[index]
-            if is_counted(self.labels, bracket):
+            if bracket.start != bracket.end and not self.labels.table[bracket.label].deletes_bracket:
                 # The brackets of a well-formed tree open in this order already.
                 is_sorted = is_sorted and (kept.empty() or not opens_before(bracket, kept.back()))
                 kept.push_back(bracket)
@@ -163,11 +165,13 @@ cdef class BracketMatcher:
 
     # ---- crossing ------------------------------------------------------------------------------------------------
 
-    cdef position_t count_crossing(self) except -1 nogil:
-        """The number of test brackets that cross a gold bracket."""
+    cdef position_t count_crossing(self, bint is_valid) except -1 nogil:
+        """The number of test brackets that cross a gold bracket; after `match`."""
         cdef position_t n_crossing = 0
         cdef size_t test
         self.is_crossing.assign(self.test.size(), 0)
+        if not is_valid:
+            self.is_matched.assign(self.test.size(), 0)
         self.mark_overlaps_from_left()
         self.mark_overlaps_from_right()
         for test in range(self.test.size()):
@@ -184,10 +188,13 @@ cdef class BracketMatcher:
         cdef position_t start
         self.ends.clear()
         for test in range(self.test.size()):
+            if self.is_matched[test]:
+                continue
             start = self.test[test].start
             while gold < self.gold.size() and self.gold[gold].start < start:
-                self.ends.push_back(self.gold[gold].end)
-                push_heap(self.ends.begin(), self.ends.end(), greater[position_t]())
+                if self.gold[gold].end > start:
+                    self.ends.push_back(self.gold[gold].end)
+                    push_heap(self.ends.begin(), self.ends.end(), greater[position_t]())
                 gold += 1
             while not self.ends.empty() and self.ends.front() <= start:
                 pop_heap(self.ends.begin(), self.ends.end(), greater[position_t]())
@@ -206,6 +213,8 @@ cdef class BracketMatcher:
         cdef Bracket bracket
         self.front.clear()
         for test in range(self.test.size(), 0, -1):
+            if self.is_matched[test - 1]:
+                continue
             bracket = self.test[test - 1]
             while n_gold > 0 and self.gold[n_gold - 1].start > bracket.start:
                 n_gold -= 1

@@ -2,6 +2,7 @@
 # No text is copied: a Text points into the contents of a file or into an encoded parameter, which the classes below
 # keep alive.
 cimport cython
+from libc.stdint cimport uint64_t
 from libc.string cimport memcmp
 from libcpp.vector cimport vector
 
@@ -33,6 +34,7 @@ cdef enum ProblemKind:
 
 cdef struct Label:
     Text text
+    uint64_t key              # its bytes, one after the other; folded if there are more than eight
     symbol_t bare             # without function tags, that is, up to the first - or =: the label of a bracket
     symbol_t first_equal      # into Labels.equal, or NONE
     bint deletes_word         # as a tag
@@ -59,7 +61,7 @@ cdef class Labels:
     cdef list encoded                      # what the texts of the parameters point into
 
     cdef symbol_t intern(self, Text text) except -1 nogil
-    cdef symbol_t add(self, Text text) except -1 nogil
+    cdef symbol_t add(self, Text text, uint64_t key) except -1 nogil
     cdef int give_slot(self) except -1 nogil
     cdef int set_equal(self, symbol_t label, symbol_t other) except -1 nogil
     cdef bint is_bracket_deleted(self, symbol_t label) noexcept nogil
@@ -114,7 +116,7 @@ cdef class TreeReader:
     cdef int next_line(self) except -1 nogil
     cdef int read_tree(self) except -1 nogil
     cdef const char* read_open(self, const char* position, position_t* parent) except NULL nogil
-    cdef int add_word(self, Word word, position_t parent) except -1 nogil
+    cdef int add_word(self, Text text, symbol_t tag, position_t parent) except -1 nogil
     cdef Text text_between(self, const char* start, const char* end) noexcept nogil
     cdef int report(self, ProblemKind kind, const char* position, Text text) except -1 nogil
     cdef position_t first_quote_at(self, position_t index) noexcept nogil
@@ -140,8 +142,3 @@ cdef inline bint labels_match(Labels labels, symbol_t left, symbol_t right) noex
             return True
         link = labels.equal[link].next
     return False
-
-
-cdef inline bint is_counted(Labels labels, Bracket bracket) noexcept nogil:
-    """Whether a bracket counts: it has words left, and its label is not deleted."""
-    return bracket.start != bracket.end and not labels.table[bracket.label].deletes_bracket

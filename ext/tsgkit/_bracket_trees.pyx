@@ -43,13 +43,26 @@ cdef inline const char* skip(ByteClass byte_class, const char* position, const c
 
 # ---- labels ------------------------------------------------------------------------------------------------------
 
-cdef inline uint64_t hash_of(Text text) noexcept nogil:
-    """FNV-1a, its halves folded."""
-    cdef uint64_t value = 0xcbf29ce484222325
-    cdef index_t index
-    for index in range(text.n_bytes):
-        value = (value ^ <uint8_t>text.start[index]) * <uint64_t>0x100000001b3
-    return value ^ (value >> 32)
+cdef inline uint64_t next_key(uint64_t key, char byte) noexcept nogil:
+    """The key of a label that is longer by one byte. Labels of up to eight bytes differ in length or key."""
+    return (key << 8 | key >> 56) ^ <uint8_t>byte
+
+
+cdef inline size_t slot_of(uint64_t key, size_t n_slots) noexcept nogil:
+    return (key * <uint64_t>0x9e3779b97f4a7c15 >> 32) & (n_slots - 1)
+
+
+cdef inline symbol_t find_label(Labels labels, Text text, uint64_t key) noexcept nogil:
+    """The label with this text, or NONE."""
+    cdef size_t slot = slot_of(key, labels.slots.size())
+    cdef const Label* label
+    while labels.slots[slot] != NONE:
+        label = &labels.table[labels.slots[slot]]
+        if label.key == key and label.text.n_bytes == text.n_bytes and (
+                text.n_bytes <= 8 or same_text(label.text, text)):
+            break
+        slot = (slot + 1) & (labels.slots.size() - 1)
+    return labels.slots[slot]
 
 
 cdef bint contains(const vector[Text]& texts, Text text) noexcept nogil:
@@ -78,30 +91,29 @@ cdef class Labels:
             self.table[label].deletes_bracket = self.is_bracket_deleted(label)
 
     cdef symbol_t intern(self, Text text) except -1 nogil:
-        cdef size_t last = self.slots.size() - 1
-        cdef size_t slot = hash_of(text) & last
-        while self.slots[slot] != NONE:
-            if same_text(self.table[self.slots[slot]].text, text):
-                return self.slots[slot]
-            slot = (slot + 1) & last
-        return self.add(text)
+        cdef uint64_t key = 0
+        cdef symbol_t label
+        cdef index_t index
+        for index in range(text.n_bytes):
+            key = next_key(key, text.start[index])
+        label = find_label(self, text, key)
+        return label if label != NONE else self.add(text, key)
 
-    cdef symbol_t add(self, Text text) except -1 nogil:
-        cdef symbol_t label = <symbol_t>self.table.size()
-        cdef symbol_t bare = label
+    cdef symbol_t add(self, Text text, uint64_t key) except -1 nogil:
+        cdef symbol_t label = <symbol_t>self.table.size(), bare
         cdef Label entry
         cdef Text prefix
         prefix.start, prefix.n_bytes = text.start, 0
         while prefix.n_bytes < text.n_bytes and text.start[prefix.n_bytes] not in b"-=":
             prefix.n_bytes += 1
-        entry.text, entry.bare, entry.first_equal = text, label, NONE
+        entry.text, entry.key, entry.bare, entry.first_equal = text, key, label, NONE
         entry.deletes_word = entry.deletes_bracket = contains(self.delete_labels, text)
         entry.ignored_for_length = contains(self.delete_labels_for_length, text)
         entry.may_be_quote = contains(self.quote_labels, text)
         self.table.push_back(entry)
         self.give_slot()
         if prefix.n_bytes < text.n_bytes:
-            # One level of recursion: a bare label has no mark.
+            # One level of recursion: a bare label has no - or =.
             bare = self.intern(prefix)
             self.table[label].bare = bare
         return label
@@ -115,7 +127,7 @@ cdef class Labels:
             self.slots.assign(2 * self.slots.size(), <symbol_t>NONE)
             first = 0
         for label in range(first, <symbol_t>self.table.size()):
-            slot = hash_of(self.table[label].text) & (self.slots.size() - 1)
+            slot = slot_of(self.table[label].key, self.slots.size())
             while self.slots[slot] != NONE:
                 slot = (slot + 1) & (self.slots.size() - 1)
             self.slots[slot] = label
@@ -220,33 +232,50 @@ cdef class TreeReader:
 
     cdef const char* read_open(self, const char* position, position_t* parent) except NULL nogil:
         """What follows an opening bracket: a tag and its word, or the label of a bracket, which becomes `parent`."""
-        cdef const char* label_end = skip(TEXT, position, self.line_end)
-        cdef const char* word_start = skip(SPACE, label_end, self.line_end)
+        cdef const char* label_end = position
+        cdef const char* word_start
         cdef const char* word_end
-        cdef Word word
-        cdef symbol_t label = self.labels.intern(self.text_between(position, label_end))
+        cdef uint64_t key = 0
+        cdef symbol_t label
+        cdef Text text
+        cdef Bracket* bracket
+        while label_end < self.line_end and class_of(label_end[0]) == TEXT:
+            key = next_key(key, label_end[0])
+            label_end += 1
+        if self.has_nul:
+            label = self.labels.intern(self.text_between(position, label_end))
+        else:
+            text = Text(position, label_end - position)
+            label = find_label(self.labels, text, key)
+            if label == NONE:
+                label = self.labels.add(text, key)
+        word_start = skip(SPACE, label_end, self.line_end)
         if word_start > label_end:
             word_end = skip(TEXT, word_start, self.line_end)
             if word_end < self.line_end and word_end[0] == c")":
-                word.text, word.tag = self.text_between(word_start, word_end), label
-                self.add_word(word, parent[0])
+                self.add_word(self.text_between(word_start, word_end), label, parent[0])
                 return word_end + 1
-        self.brackets.push_back(
-            Bracket(<position_t>self.words.size(), NONE, self.labels.table[label].bare, parent[0]))
+        self.brackets.emplace_back()
+        bracket = &self.brackets.back()
+        bracket.start, bracket.end = <position_t>self.words.size(), NONE
+        bracket.label, bracket.parent = self.labels.table[label].bare, parent[0]
         parent[0] = <position_t>self.brackets.size() - 1
         return label_end
 
-    cdef int add_word(self, Word word, position_t parent) except -1 nogil:
-        cdef const Label* tag = &self.labels.table[word.tag]
+    cdef int add_word(self, Text text, symbol_t tag, position_t parent) except -1 nogil:
+        cdef const Label* label = &self.labels.table[tag]
         cdef Quote quote
-        if not tag.ignored_for_length:
+        if not label.ignored_for_length:
             self.length += 1
-        if tag.may_be_quote and word.text.n_bytes == 1 and word.text.start[0] in b"'\"/":
-            quote.word, quote.parent = word, parent
+        if label.may_be_quote and text.n_bytes == 1 and text.start[0] in b"'\"/":
+            quote.word.text, quote.word.tag, quote.parent = text, tag, parent
             quote.index, quote.next_bracket = <position_t>self.words.size(), <position_t>self.brackets.size()
             self.quotes.push_back(quote)
-        if not tag.deletes_word:
-            self.words.push_back(word)
+        if not label.deletes_word:
+            # In place, like brackets: processors stall when a struct is read right after its parts were written.
+            self.words.emplace_back()
+            self.words.back().text = text
+            self.words.back().tag = tag
         return 0
 
     cdef Text text_between(self, const char* start, const char* end) noexcept nogil:

@@ -38,7 +38,6 @@ from tsgkit._bracket_trees cimport (
     TextPair,
     TreeReader,
     encode,
-    is_counted,
     labels_match,
     repair_quotes,
     same_text,
@@ -235,7 +234,8 @@ cdef class Scorer:
         if self.stopped:
             return 0
         row.length, row.all_words = self.gold.length, <int32_t>self.gold.words.size()
-        row.all_gold, row.all_test = self.n_counted(self.gold), self.n_counted(self.test)
+        self.take_brackets()
+        row.all_gold, row.all_test = <int32_t>self.matcher.gold.size(), <int32_t>self.matcher.test.size()
         if self.test.words.empty():
             self.status = SKIP
         elif self.words_agree():
@@ -255,24 +255,24 @@ cdef class Scorer:
         cdef bint is_first = self.n_lines == <int64_t>self.table.size() + 1
         if side == TEST:
             self.test.read_tree()
-            self.strict.test += self.n_counted(self.test)
+            self.matcher.take_test(self.test)
+            self.strict.test += self.matcher.test.size()
         else:
             self.gold.read_tree()
             if is_first:
                 self.add_syntax_problems(GOLD, self.gold)
-            self.strict.gold += self.n_counted(self.gold)
+            self.matcher.take_gold(self.gold)
+            self.strict.gold += self.matcher.gold.size()
             self.strict.words += self.gold.words.size()
             self.strict.sentences += not self.gold.words.empty()
         if is_first and not self.stopped:
             self.add_problem(self.problem(GOLD_LONGER if side == GOLD else TEST_LONGER, side))
         return 0
 
-    cdef int32_t n_counted(self, TreeReader tree) noexcept nogil:
-        cdef int32_t n_counted = 0
-        cdef size_t index
-        for index in range(tree.brackets.size()):
-            n_counted += is_counted(self.labels, tree.brackets[index])
-        return n_counted
+    cdef int take_brackets(self) except -1 nogil:
+        self.matcher.take_gold(self.gold)
+        self.matcher.take_test(self.test)
+        return 0
 
     cdef int words_agree(self) except -1 nogil:
         """Whether both trees have the same words; if not, it is an error."""
@@ -281,6 +281,7 @@ cdef class Scorer:
         cdef Problem problem
         if self.gold.words.size() != self.test.words.size():
             repair_quotes(self.gold, self.test)
+            self.take_brackets()
         if self.gold.words.size() != self.test.words.size():
             self.add_problem(self.problem(LENGTH_DIFFERS, TEST))
             return False
@@ -308,11 +309,10 @@ cdef class Scorer:
     cdef int compare(self, Row* row) except -1 nogil:
         """Count what matches. The strict score counts the same brackets, with restored quotation marks."""
         cdef size_t index
-        self.matcher.take_brackets(self.gold, self.test)
         row.gold = row.all_gold = <int32_t>self.matcher.gold.size()
         row.test = row.all_test = <int32_t>self.matcher.test.size()
         row.matched = self.matcher.match(self.status == VALID)
-        row.crossing = self.matcher.count_crossing()
+        row.crossing = self.matcher.count_crossing(self.status == VALID)
         row.words = row.all_words = <int32_t>self.gold.words.size()
         for index in range(self.gold.words.size()):
             row.tags += labels_match(self.labels, self.gold.words[index].tag, self.test.words[index].tag)
