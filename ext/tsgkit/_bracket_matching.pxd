@@ -26,6 +26,9 @@ cdef class BracketMatcher:
     cdef bint is_labelled                            # whether labels must match, or spans alone
     cdef vector[Bracket] gold                        # that count, by start; of those with one start the longest first
     cdef vector[Bracket] test
+    cdef bint is_valid                               # the sentence: both trees are well-formed
+    cdef position_t n_matched
+    cdef vector[uint8_t] is_matched                  # by test bracket
     # Sums over the valid sentences.
     cdef vector[LabelCounts] label_counts            # by bare label
     cdef unordered_map[uint64_t, int64_t] confusions   # gold label << 32 | test label -> brackets with the same span
@@ -33,7 +36,6 @@ cdef class BracketMatcher:
     # Scratch, kept between sentences so that nothing is allocated for most of them.
     cdef vector[position_t] first_of_label           # the first free test bracket of a label, or NONE; NONE between spans
     cdef vector[position_t] next_of_label            # of a test bracket: the next free one of its label, or NONE
-    cdef vector[uint8_t] is_matched                  # by test bracket
     cdef vector[symbol_t] unmatched_gold             # labels
     cdef vector[uint8_t] is_crossing                 # by test bracket
     cdef vector[position_t] ends                     # a heap, least first
@@ -43,15 +45,16 @@ cdef class BracketMatcher:
     cdef int take_test(self, TreeReader tree) except -1 nogil
     cdef int keep_counted(self, vector[Bracket]* brackets, vector[Bracket]* kept) except -1 nogil
 
-    cdef position_t match(self, bint is_valid) except -1 nogil
-    cdef int count_labels(self) noexcept nogil
-    cdef position_t match_span(
-        self, position_t gold_start, position_t gold_end, position_t test_start, position_t test_end, bint is_valid
+    cdef int match(self, bint is_valid) except -1 nogil
+    cdef void count_labels(self) noexcept nogil
+    cdef void add_match(self, position_t gold, position_t test) noexcept nogil
+    cdef int match_span(
+        self, position_t gold_start, position_t gold_end, position_t test_start, position_t test_end
     ) except -1 nogil
     cdef symbol_t label_to_match(self, Bracket bracket) noexcept nogil
     cdef position_t take_first(self, symbol_t label) noexcept nogil
     cdef int count_confusions(self, position_t test_start, position_t test_end) except -1 nogil
 
-    cdef position_t count_crossing(self, bint is_valid) except -1 nogil
+    cdef position_t count_crossing(self) except -1 nogil
     cdef int mark_overlaps_from_left(self) except -1 nogil
     cdef int mark_overlaps_from_right(self) except -1 nogil

@@ -69,10 +69,11 @@ cdef class BracketMatcher:
 
     # ---- matching ------------------------------------------------------------------------------------------------
 
-    cdef position_t match(self, bint is_valid) except -1 nogil:
-        """The number of matched brackets; those of a valid sentence are added to the sums by label."""
+    cdef int match(self, bint is_valid) except -1 nogil:
+        """Set `n_matched` and `is_matched`; add the brackets of a valid sentence to the sums by label."""
         cdef position_t n_gold = <position_t>self.gold.size(), n_test = <position_t>self.test.size()
-        cdef position_t n_matched = 0, gold = 0, test = 0, gold_end, test_end
+        cdef position_t gold = 0, test = 0, gold_end, test_end
+        self.is_valid, self.n_matched = is_valid, 0
         self.label_counts.resize(self.labels.table.size())
         self.first_of_label.resize(self.labels.table.size(), <position_t>NONE)
         self.next_of_label.resize(n_test)
@@ -86,23 +87,33 @@ cdef class BracketMatcher:
                 test += 1
             else:
                 gold_end, test_end = end_of_group(self.gold, gold), end_of_group(self.test, test)
-                n_matched += self.match_span(gold, gold_end, test, test_end, is_valid)
+                # Most often there is one of each, and they match.
+                if gold_end == gold + 1 and test_end == test + 1 and self.gold[gold].label == self.test[test].label:
+                    self.add_match(gold, test)
+                else:
+                    self.match_span(gold, gold_end, test, test_end)
                 gold, test = gold_end, test_end
-        return n_matched
+        return 0
 
-    cdef int count_labels(self) noexcept nogil:
+    cdef void count_labels(self) noexcept nogil:
         cdef size_t index
         for index in range(self.gold.size()):
             self.label_counts[self.gold[index].label].gold += 1
         for index in range(self.test.size()):
             self.label_counts[self.test[index].label].test += 1
-        return 0
 
-    cdef position_t match_span(
-        self, position_t gold_start, position_t gold_end, position_t test_start, position_t test_end, bint is_valid
+    cdef void add_match(self, position_t gold, position_t test) noexcept nogil:
+        self.n_matched += 1
+        self.is_matched[test] = True
+        if self.is_valid:
+            self.label_counts[self.gold[gold].label].matched_gold += 1
+            self.label_counts[self.test[test].label].matched_test += 1
+
+    cdef int match_span(
+        self, position_t gold_start, position_t gold_end, position_t test_start, position_t test_end
     ) except -1 nogil:
         """Match brackets with one span, from the outermost in. The free test brackets of each label form a list."""
-        cdef position_t n_matched = 0, gold, test
+        cdef position_t gold, test
         cdef symbol_t label
         for test in range(test_end - 1, test_start - 1, -1):
             label = self.label_to_match(self.test[test])
@@ -111,19 +122,15 @@ cdef class BracketMatcher:
         self.unmatched_gold.clear()
         for gold in range(gold_start, gold_end):
             test = self.take_first(self.label_to_match(self.gold[gold]))
-            if test == NONE:
+            if test != NONE:
+                self.add_match(gold, test)
+            else:
                 self.unmatched_gold.push_back(self.gold[gold].label)
-                continue
-            n_matched += 1
-            self.is_matched[test] = True
-            if is_valid:
-                self.label_counts[self.gold[gold].label].matched_gold += 1
-                self.label_counts[self.test[test].label].matched_test += 1
         for test in range(test_start, test_end):
             self.first_of_label[self.label_to_match(self.test[test])] = NONE
-        if is_valid:
+        if self.is_valid:
             self.count_confusions(test_start, test_end)
-        return n_matched
+        return 0
 
     cdef symbol_t label_to_match(self, Bracket bracket) noexcept nogil:
         return bracket.label if self.is_labelled else 0
@@ -165,12 +172,14 @@ cdef class BracketMatcher:
 
     # ---- crossing ------------------------------------------------------------------------------------------------
 
-    cdef position_t count_crossing(self, bint is_valid) except -1 nogil:
+    cdef position_t count_crossing(self) except -1 nogil:
         """The number of test brackets that cross a gold bracket; after `match`."""
         cdef position_t n_crossing = 0
         cdef size_t test
         self.is_crossing.assign(self.test.size(), 0)
-        if not is_valid:
+        if not self.is_valid:
+            # A matched bracket has the span of a gold bracket. In a well-formed tree these do not cross, so that it
+            # need not be looked at; a malformed tree gives no such guarantee.
             self.is_matched.assign(self.test.size(), 0)
         self.mark_overlaps_from_left()
         self.mark_overlaps_from_right()

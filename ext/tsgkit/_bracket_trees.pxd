@@ -110,13 +110,14 @@ cdef class TreeReader:
     cdef vector[SyntaxProblem] problems
     cdef position_t length                 # in words, as the parameters count them
 
+    cdef position_t innermost              # open bracket, or NONE
     cdef const char* counted               # up to here the line has column - 1 characters
     cdef index_t column
 
     cdef int next_line(self) except -1 nogil
     cdef int read_tree(self) except -1 nogil
-    cdef const char* read_open(self, const char* position, position_t* parent) except NULL nogil
-    cdef int add_word(self, Text text, symbol_t tag, position_t parent) except -1 nogil
+    cdef const char* read_open(self, const char* position) except NULL nogil
+    cdef int add_word(self, Text text, symbol_t tag) except -1 nogil
     cdef Text text_between(self, const char* start, const char* end) noexcept nogil
     cdef int report(self, ProblemKind kind, const char* position, Text text) except -1 nogil
     cdef position_t first_quote_at(self, position_t index) noexcept nogil

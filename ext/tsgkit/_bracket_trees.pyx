@@ -202,36 +202,35 @@ cdef class TreeReader:
         """Read the current line into `words`, `brackets`, `quotes`, `length` and `problems`."""
         cdef const char* position = self.line_start
         cdef const char* start
-        cdef position_t parent = NONE
         cdef bint has_stray_text = False
         cdef ByteClass byte_class
         self.words.clear()
         self.brackets.clear()
         self.quotes.clear()
         self.problems.clear()
-        self.length, self.counted, self.column = 0, position, 1
+        self.length, self.innermost, self.counted, self.column = 0, NONE, position, 1
         while position < self.line_end and position[0] != 0:
             byte_class = class_of(position[0])
             if byte_class == OPEN:
-                position = self.read_open(position + 1, &parent)
+                position = self.read_open(position + 1)
             elif byte_class == TEXT:
                 start, position = position, skip(TEXT, position, self.line_end)
                 if not has_stray_text:
                     self.report(STRAY_TEXT, start, self.text_between(start, position))
                 has_stray_text = True
             else:
-                if byte_class == CLOSE and parent == NONE:
+                if byte_class == CLOSE and self.innermost == NONE:
                     self.report(EXTRA_CLOSE, position, NO_TEXT)
                 elif byte_class == CLOSE:
-                    self.brackets[parent].end = <position_t>self.words.size()
-                    parent = self.brackets[parent].parent
+                    self.brackets[self.innermost].end = <position_t>self.words.size()
+                    self.innermost = self.brackets[self.innermost].parent
                 position += 1
-        if parent != NONE:
+        if self.innermost != NONE:
             self.report(UNCLOSED, position, NO_TEXT)
         return 0
 
-    cdef const char* read_open(self, const char* position, position_t* parent) except NULL nogil:
-        """What follows an opening bracket: a tag and its word, or the label of a bracket, which becomes `parent`."""
+    cdef const char* read_open(self, const char* position) except NULL nogil:
+        """What follows an opening bracket: a tag and its word, or the label of a bracket, now the innermost."""
         cdef const char* label_end = position
         cdef const char* word_start
         cdef const char* word_end
@@ -253,22 +252,22 @@ cdef class TreeReader:
         if word_start > label_end:
             word_end = skip(TEXT, word_start, self.line_end)
             if word_end < self.line_end and word_end[0] == c")":
-                self.add_word(self.text_between(word_start, word_end), label, parent[0])
+                self.add_word(self.text_between(word_start, word_end), label)
                 return word_end + 1
         self.brackets.emplace_back()
         bracket = &self.brackets.back()
         bracket.start, bracket.end = <position_t>self.words.size(), NONE
-        bracket.label, bracket.parent = self.labels.table[label].bare, parent[0]
-        parent[0] = <position_t>self.brackets.size() - 1
+        bracket.label, bracket.parent = self.labels.table[label].bare, self.innermost
+        self.innermost = <position_t>self.brackets.size() - 1
         return label_end
 
-    cdef int add_word(self, Text text, symbol_t tag, position_t parent) except -1 nogil:
+    cdef int add_word(self, Text text, symbol_t tag) except -1 nogil:
         cdef const Label* label = &self.labels.table[tag]
         cdef Quote quote
         if not label.ignored_for_length:
             self.length += 1
         if label.may_be_quote and text.n_bytes == 1 and text.start[0] in b"'\"/":
-            quote.word.text, quote.word.tag, quote.parent = text, tag, parent
+            quote.word.text, quote.word.tag, quote.parent = text, tag, self.innermost
             quote.index, quote.next_bracket = <position_t>self.words.size(), <position_t>self.brackets.size()
             self.quotes.push_back(quote)
         if not label.deletes_word:

@@ -311,8 +311,8 @@ cdef class Scorer:
         cdef size_t index
         row.gold = row.all_gold = <int32_t>self.matcher.gold.size()
         row.test = row.all_test = <int32_t>self.matcher.test.size()
-        row.matched = self.matcher.match(self.status == VALID)
-        row.crossing = self.matcher.count_crossing(self.status == VALID)
+        self.matcher.match(self.status == VALID)
+        row.matched, row.crossing = self.matcher.n_matched, self.matcher.count_crossing()
         row.words = row.all_words = <int32_t>self.gold.words.size()
         for index in range(self.gold.words.size()):
             row.tags += labels_match(self.labels, self.gold.words[index].tag, self.test.words[index].tag)
