@@ -1,19 +1,19 @@
-"""Show where two parsers differ: the sentences, and the brackets that only one of them got right.
+"""Show where two parsers differ: the sentences, and the brackets that only one of them has right.
 
 Usage:
   tsgkit compare [options] GOLD A B
   tsgkit compare -h | --help | --version
 
-GOLD, A and B hold one tree a line, as for `tsgkit eval`, whose scores these are (it also tests whether a difference is
-one). Sentences come in the order of their difference in F1. Of each: the phrases of the gold tree that only A or only
-B found, those that are wrong in only one of them, and both trees side by side, a ✗ at what is wrong.
+GOLD, A and B have one tree per line, as for `tsgkit eval`, which computes the same scores and tests the significance of
+the difference. Sentences are sorted by difference in F1. For each: the phrases of the gold tree that only A or only B
+found, the phrases that are wrong in only one of them, and both trees side by side, with a ✗ at wrong brackets.
 
 Options:
-  --top=N              show so many sentences, or all [default: 10]
+  --top=N              number of sentences to show, or all [default: 10]
   --params=SET         collins, new, or an EVALB parameter file [default: collins]
-  --better=SYSTEM      only sentences on which this one is better: A or B
+  --better=SYSTEM      only sentences on which A or B is better
   --no-trees           leave out the trees
-  --html=FILE          write a page with drawn trees, gold included, instead
+  --html=FILE          write an HTML page with drawn trees, gold included, instead
   --colour=WHEN        auto (on a terminal, unless NO_COLOR is set), always or never [default: auto]
   -h, --help           this text
   --version            the version
@@ -41,7 +41,7 @@ N_LABELS = 10
 
 
 def heading(found: Differences) -> Iterator[str]:
-    """Both systems as a whole."""
+    """Scores and totals of both systems."""
     n_first, n_second = found.n_better
     n_all = found.first.all.sentences
     for name, evaluation in zip(SYSTEMS, (found.first, found.second), strict=True):
@@ -55,7 +55,7 @@ def heading(found: Differences) -> Iterator[str]:
 
 
 def sentence_lines(each: Difference, parameters: Parameters | None, colour: bool) -> Iterator[str]:
-    """One sentence; without parameters, without its trees."""
+    """One sentence; its trees only if there are parameters to mark them by."""
     sentence = words(each.gold)
     change = each.second_f1 - each.first_f1
     better = f"B +{change:.2f}" if change > 0 else f"A +{-change:.2f}" if change < 0 else "the same"

@@ -1,21 +1,21 @@
-"""Score a parser's trees against gold trees, exactly as EVALB does, and strictly.
+"""Score a parser's trees against gold trees: exactly as EVALB does, and strictly.
 
 Usage:
   tsgkit eval [options] [--by=WHAT]... GOLD TEST [TEST2]
   tsgkit eval -h | --help | --version
 
-GOLD and TEST hold one tree a line (plain, gzip or xz; - is stdin); an empty line in TEST is a parse that
-failed. The output is EVALB's table and summary, byte for byte, then the strict score, in which failed and
-mismatched sentences count as wrong. With two TEST files: both side by side, and a paired bootstrap test.
+GOLD and TEST have one tree per line (plain, gzip or xz; - is stdin); an empty line in TEST is a failed parse.
+The output is EVALB's table and summary, byte for byte, then the strict score, in which failed and mismatched
+sentences count as wrong. With two TEST files: both side by side, and a paired bootstrap test.
 
 Options:
   --params=SET      collins, new, or an EVALB parameter file. [default: collins]
   --summary         Leave out the table of sentences.
-  --by=WHAT         Add a table, by this: label (with the labels most often confused) or length.
-  --json            Everything as one JSON object.
-  --stop-on-errors  Stop with exit code 1 after more than MAX_ERROR errors, like EVALB, without a summary.
-                    Otherwise more than MAX_ERROR errors only give a warning.
-  --resamples=N     Resamples of the bootstrap test. [default: 10000]
+  --by=WHAT         Add a breakdown by label (with the most frequent confusions) or by length.
+  --json            All results as one JSON object.
+  --stop-on-errors  Stop after too many errors (see MAX_ERROR) as EVALB does, with exit code 1 and without a
+                    summary. By default, more than MAX_ERROR errors only give a warning.
+  --resamples=N     Number of bootstrap resamples. [default: 10000]
   --seed=N          Seed of the bootstrap test. [default: 1]
   --quiet           No progress bar and no messages about single sentences.
   -h --help         This text.
@@ -44,7 +44,7 @@ def main(argv: list[str]) -> int:
     resamples = integer(arguments, "--resamples", minimum=1)
     seed = integer(arguments, "--seed", minimum=0)
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # File names need not be UTF-8; they come out as the bytes they are.
+        # File names need not be UTF-8; their bytes are printed unchanged.
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape", newline="\n")
     evaluations = evaluate_files(arguments)
     if any(evaluation.stopped for evaluation in evaluations):
@@ -80,24 +80,24 @@ def evaluate_files(arguments: dict[str, Any]) -> list[Evaluation]:
 
 
 def warn(evaluations: list[Evaluation]) -> None:
-    """Name the sentences in error: all of them if they are no more than MAX_ERROR, else the first."""
-    said: set[str] = set()
+    """List the errors, at most MAX_ERROR of them, and warn if there are more."""
+    printed: set[str] = set()
     for evaluation in evaluations:
         max_error = max(evaluation.parameters.max_error, 0)
-        # Two systems share what is wrong with the gold file.
-        messages = [str(problem) for problem in evaluation.problems[:max_error] if str(problem) not in said]
-        said.update(messages)
+        # Errors in the gold file are the same for both systems.
+        messages = [str(problem) for problem in evaluation.problems[:max_error] if str(problem) not in printed]
+        printed.update(messages)
         if evaluation.n_errors > max_error:
             messages.append(
                 f"tsgkit: {evaluation.test_name}: {evaluation.n_errors} errors, "
                 f"more than MAX_ERROR {max_error}; EVALB's score leaves these sentences out, "
-                "the strict one does not"
+                "the strict score does not"
             )
         sys.stderr.write("".join(f"{message}\n" for message in messages))
 
 
 def report_stop(evaluation: Evaluation, arguments: dict[str, Any]) -> int:
-    """What EVALB leaves when it gives up: the table so far."""
+    """Print what EVALB prints before it stops: the table up to there."""
     if not arguments["--json"] and not arguments["--summary"]:
         sys.stdout.write(evaluation.table())
     for problem in evaluation.problems:
@@ -124,7 +124,7 @@ def write_breakdowns(evaluation: Evaluation, breakdowns: list[str], title: str =
 def write_json(
     evaluations: list[Evaluation], comparison: Comparison | None, breakdowns: list[str], *, sentences: bool
 ) -> None:
-    import json  # noqa: PLC0415 - not needed for the table, whose speed counts
+    import json  # noqa: PLC0415 - not needed for the table, which must be fast
     from dataclasses import asdict  # noqa: PLC0415
 
     systems = []

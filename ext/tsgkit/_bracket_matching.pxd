@@ -34,7 +34,7 @@ cdef class BracketMatcher:
     cdef unordered_map[uint64_t, int64_t] confusions   # gold label << 32 | test label -> brackets with the same span
 
     # Scratch, kept between sentences so that nothing is allocated for most of them.
-    cdef vector[position_t] first_of_label           # the first free test bracket of a label, or NONE; NONE between spans
+    cdef vector[position_t] first_of_label           # the first free test bracket of a label, or NONE, as between spans
     cdef vector[position_t] next_of_label            # of a test bracket: the next free one of its label, or NONE
     cdef vector[symbol_t] unmatched_gold             # labels
     cdef vector[uint8_t] is_crossing                 # by test bracket

@@ -34,7 +34,7 @@ cdef enum ProblemKind:
 
 cdef struct Label:
     Text text
-    uint64_t key              # its bytes, one after the other; folded if there are more than eight
+    uint64_t key              # a number made of its bytes, to find it by
     symbol_t bare             # without function tags, that is, up to the first - or =: the label of a bracket
     symbol_t first_equal      # into Labels.equal, or NONE
     bint deletes_word         # as a tag

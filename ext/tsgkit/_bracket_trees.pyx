@@ -22,11 +22,13 @@ cdef enum ByteClass:
     OPEN
     CLOSE
 
-# White space is that of C's isspace in the C locale; all bytes of other scripts are text.
+# White space is that of C's isspace in the C locale; all bytes of other scripts are text, which is 0.
 cdef uint8_t[256] BYTE_CLASS
-for _byte in range(256):
-    BYTE_CLASS[_byte] = SPACE if _byte in b" \t\n\v\f\r" else OPEN if _byte == 40 else CLOSE if _byte == 41 else TEXT
-del _byte
+cdef unsigned char white
+for white in b" \t\n\v\f\r":
+    BYTE_CLASS[white] = SPACE
+BYTE_CLASS[c"("] = OPEN
+BYTE_CLASS[c")"] = CLOSE
 
 cdef Text NO_TEXT = Text(b"", 0)
 
@@ -43,9 +45,13 @@ cdef inline const char* skip(ByteClass byte_class, const char* position, const c
 
 # ---- labels ------------------------------------------------------------------------------------------------------
 
+cdef enum:
+    N_EXACT_BYTES = 7   # labels of up to so many bytes differ in length or key
+
+
 cdef inline uint64_t next_key(uint64_t key, char byte) noexcept nogil:
-    """The key of a label that is longer by one byte. Labels of up to eight bytes differ in length or key."""
-    return (key << 8 | key >> 56) ^ <uint8_t>byte
+    """The key of a label that is longer by one byte."""
+    return (key << 9 | key >> 55) ^ <uint8_t>byte
 
 
 cdef inline size_t slot_of(uint64_t key, size_t n_slots) noexcept nogil:
@@ -59,7 +65,7 @@ cdef inline symbol_t find_label(Labels labels, Text text, uint64_t key) noexcept
     while labels.slots[slot] != NONE:
         label = &labels.table[labels.slots[slot]]
         if label.key == key and label.text.n_bytes == text.n_bytes and (
-                text.n_bytes <= 8 or same_text(label.text, text)):
+                text.n_bytes <= N_EXACT_BYTES or same_text(label.text, text)):
             break
         slot = (slot + 1) & (labels.slots.size() - 1)
     return labels.slots[slot]
@@ -81,9 +87,9 @@ cdef class Labels:
         cdef symbol_t label
         self.encoded = []
         self.slots.assign(1024, <symbol_t>NONE)
-        self.delete_labels = encode_all(parameters.delete_labels, self.encoded)
-        self.delete_labels_for_length = encode_all(parameters.delete_labels_for_length, self.encoded)
-        self.quote_labels = encode_all(parameters.quote_labels, self.encoded)
+        encode_all(parameters.delete_labels, self.encoded, &self.delete_labels)
+        encode_all(parameters.delete_labels_for_length, self.encoded, &self.delete_labels_for_length)
+        encode_all(parameters.quote_labels, self.encoded, &self.quote_labels)
         for one, other in parameters.eq_labels:
             self.set_equal(self.intern(encode(one, self.encoded)), self.intern(encode(other, self.encoded)))
         # It depends on the pairs of equal labels, which are complete only now.
@@ -91,6 +97,7 @@ cdef class Labels:
             self.table[label].deletes_bracket = self.is_bracket_deleted(label)
 
     cdef symbol_t intern(self, Text text) except -1 nogil:
+        """The label with this text, which is added if it is new."""
         cdef uint64_t key = 0
         cdef symbol_t label
         cdef index_t index
@@ -162,11 +169,10 @@ cdef Text encode(str text, list encoded) except *:
     return Text(data, len(data))
 
 
-cdef vector[Text] encode_all(texts, list encoded) except *:
-    cdef vector[Text] result
+cdef int encode_all(texts, list encoded, vector[Text]* result) except -1:
     for text in texts:
         result.push_back(encode(text, encoded))
-    return result
+    return 0
 
 
 # ---- trees -------------------------------------------------------------------------------------------------------

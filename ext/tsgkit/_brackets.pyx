@@ -42,7 +42,7 @@ from tsgkit._bracket_trees cimport (
     repair_quotes,
     same_text,
 )
-from tsgkit._types cimport position_t, symbol_t
+from tsgkit._types cimport symbol_t
 
 # The int32 columns of a row, in the order of the struct Row.
 ROW_FIELDS = (

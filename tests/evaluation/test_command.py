@@ -1,4 +1,4 @@
-"""``tsgkit eval`` as a user runs it."""
+"""``tsgkit eval`` as a user runs it: whole outputs, options and mistakes."""
 
 import gzip
 import json
@@ -6,6 +6,8 @@ import subprocess
 import sys
 
 import pytest
+
+from tsgkit import __version__
 
 GOLD = "(TOP (S (NP (DT the) (NN dog)) (VP (VBD ran) (ADVP (RB away)))))\n" * 3
 TEST = (
@@ -38,7 +40,7 @@ def test_whole_output(files, tsgkit):
         "\n"
         "-- All --\n" + BLOCK + "\n"
         "-- len<=40 --\n" + BLOCK + "\n"
-        "=== Strict: what failed or does not fit counts as wrong ===\n"
+        "=== Strict: failed and mismatched sentences count as wrong ===\n"
         "\n"
         "Number of sentence        =      3\n"
         "Bracketing Recall         =  25.00\n"
@@ -83,15 +85,15 @@ def test_by_label_and_length(files, tsgkit):
     assert done.stdout.partition("=== By label")[2] == (
         " ===\n"
         "\n"
-        "Label  Gold  found  Test  right  Recall   Prec.      F1\n"
-        "NP        1      1     2      1  100.00   50.00   66.67\n"
-        "S         1      1     1      1  100.00  100.00  100.00\n"
-        "VP        1      1     1      1  100.00  100.00  100.00\n"
-        "ADVP      1      0     0      0    0.00    0.00    0.00\n"
+        "Label  Gold  matched  Test  matched  Recall   Prec.      F1\n"
+        "NP        1        1     2        1  100.00   50.00   66.67\n"
+        "S         1        1     1        1  100.00  100.00  100.00\n"
+        "VP        1        1     1        1  100.00  100.00  100.00\n"
+        "ADVP      1        0     0        0    0.00    0.00    0.00\n"
         "\n"
-        "Same words, other label:\n"
+        "Same span, different label:\n"
         "\n"
-        "Gold  Test  Times\n"
+        "Gold  Test  Count\n"
         "ADVP  NP        1\n"
         "\n"
         "=== By length ===\n"
@@ -110,7 +112,14 @@ def test_json(files, tsgkit):
     assert result["strict"]["f1"] == pytest.approx(30)
     assert [row["status"] for row in result["sentences"]] == [0, 2, 1]
     assert result["sentences"][0]["id"] == 1
-    assert result["errors"][0]["place"] == "test:3"
+    assert result["errors"] == [
+        {
+            "kind": "word differs",
+            "location": "test:3",
+            "line": 3,
+            "message": "word 'sat' where the gold tree has 'ran'",
+        }
+    ]
     assert result["by_label"][0]["label"] == "NP"
     assert result["confusions"] == [{"gold": "ADVP", "test": "NP", "count": 1}]
     assert result["by_length"][0]["longest"] == 10
@@ -145,7 +154,7 @@ def test_many_errors_only_warn(files, tsgkit):
     assert len(done.stderr.splitlines()) == 11
     assert done.stderr.endswith(
         "tsgkit: wrong: 20 errors, more than MAX_ERROR 10; "
-        "EVALB's score leaves these sentences out, the strict one does not\n"
+        "EVALB's score leaves these sentences out, the strict score does not\n"
     )
 
 
@@ -184,7 +193,7 @@ def test_mistakes(files, tsgkit, arguments, message):
 
 def test_help_and_version(tsgkit):
     assert "--stop-on-errors" in tsgkit("eval", "--help").stdout
-    assert tsgkit("eval", "--version").stdout.startswith("tsgkit ")
+    assert tsgkit("eval", "--version").stdout == f"tsgkit {__version__}\n"
 
 
 def test_other_scripts_whatever_the_locale(files, tsgkit, monkeypatch):

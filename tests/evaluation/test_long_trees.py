@@ -1,4 +1,4 @@
-"""Sentences beyond EVALB's buffers.
+"""Sentences beyond the fixed buffers of EVALB.
 
 They hold 200 words and brackets, 20 quotes, 5,000 characters of a line, 30 of a label, 100 of a word.
 """
@@ -33,7 +33,8 @@ def test_random_trees_of_300_words():
         gold, test = (random_tree(generator, 0, 300) for _ in range(2))
         expected, _ = score_line(gold.encode(), test.encode(), load_parameters("collins"))
         assert row(gold, test) == expected[:8]
-        assert expected[5] > 50
+        # Two random trees over 300 words cross in most brackets; a test without crossings would say nothing.
+        assert expected[5] > 100
 
 
 def random_tree(generator: random.Random, start: int, end: int) -> str:
@@ -75,7 +76,7 @@ def test_more_quotes_than_evalb_remembers():
     assert (evaluation.all.valid, evaluation.all.complete) == (1, 1)
 
 
-def test_100000_sentences_in_two_chunks():
+def test_100000_sentences_in_ten_batches():
     evaluation = evaluate(["(S (X a))"] * 100_000, ["(S (X a))"] * 100_000)
     assert evaluation.all.complete == 100_000
     assert evaluation.table().splitlines()[-3] == (

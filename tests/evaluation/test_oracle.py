@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reference.evalb import score_line
+from reference.evalb import score_files, score_line
 
 from tsgkit.evaluation import Parameters, evaluate, load_parameters
 from tsgkit.evaluation.evalb import score
@@ -92,19 +92,49 @@ def test_anything_made_of_brackets(gold, test):
     check(gold.encode(), test.encode(), load_parameters("new"))
 
 
-@given(st.binary(max_size=200), st.binary(max_size=200), st.sampled_from(SETTINGS), st.booleans())
-def test_any_bytes_give_a_result(gold, test, parameters, stop_on_errors):
-    evaluation = score("gold", gold, "test", test, parameters, stop_on_errors=stop_on_errors)
-    n_lines = min(len(lines_of(gold)), len(lines_of(test)))
-    assert len(evaluation.rows) % 4 == 0
-    assert evaluation.stopped or evaluation.all.sentences == n_lines
-    assert evaluation.table()
-    assert evaluation.to_dict()
+some_bytes = st.binary(max_size=200) | st.text(alphabet="()  \t\nNa-='\0\ufeffé", max_size=80).map(str.encode)
 
 
-def lines_of(content: bytes) -> list[bytes]:
-    content = content.removeprefix(b"\xef\xbb\xbf")
-    return content.removesuffix(b"\n").split(b"\n") if content else []
+@settings(max_examples=300)
+@given(some_bytes, some_bytes, st.sampled_from(SETTINGS))
+def test_any_bytes(gold, test, parameters):
+    """Files that need not be text, with any number of lines each."""
+    evaluation = score("gold", gold, "test", test, parameters)
+    expected = score_files(gold, test, parameters)
+    assert list(evaluation.iterate_rows()) == expected.rows
+    assert evaluation.n_errors == len(evaluation.problems) == sum(expected.n_errors)
+    strict = evaluation.strict
+    assert (strict.gold, strict.test, strict.words) == (expected.gold, expected.test, expected.words)
+    assert len(evaluation.table().splitlines()) == 3 + len(expected.rows) + 2
+    assert [tuple(row.values())[1:] for row in evaluation.to_dict()["sentences"]] == expected.rows
+
+
+@given(some_bytes, some_bytes, st.sampled_from(SETTINGS))
+def test_any_bytes_that_stop_the_scoring(gold, test, parameters):
+    """Up to the line at which it stops, the rows are the same."""
+    expected = score_files(gold, test, parameters)
+    evaluation = score("gold", gold, "test", test, parameters, stop_on_errors=True)
+    n_rows = len(list(evaluation.iterate_rows()))
+    assert list(evaluation.iterate_rows()) == expected.rows[:n_rows]
+    if evaluation.stopped:
+        kinds = {problem.kind for problem in evaluation.problems if problem.line == n_rows + 1}
+        assert "stray text" in kinds or (kinds and evaluation.n_errors >= parameters.max_error + 2)
+    else:
+        assert n_rows == len(expected.rows)
+        assert sum(expected.n_errors) < parameters.max_error + 2
+
+
+@given(st.lists(pairs_over_the_same_words() | st.tuples(trees, trees), max_size=6), st.integers(-2, 4))
+def test_the_line_at_which_scoring_stops(pairs, max_error):
+    """It is that of error number MAX_ERROR + 2, and it has no row."""
+    parameters = replace(load_parameters("new"), max_error=max_error)
+    gold, test = ("".join(f"{pair[side]}\n" for pair in pairs).encode() for side in (0, 1))
+    expected = score_files(gold, test, parameters)
+    totals = [sum(expected.n_errors[: number + 1]) for number in range(len(pairs))]
+    n_rows = sum(total < max(max_error + 2, 1) for total in totals)
+    evaluation = score("gold", gold, "test", test, parameters, stop_on_errors=True)
+    assert list(evaluation.iterate_rows()) == expected.rows[:n_rows]
+    assert evaluation.stopped == (n_rows < len(pairs))
 
 
 @given(st.lists(pairs_over_the_same_words(), max_size=5))

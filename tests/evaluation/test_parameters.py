@@ -1,4 +1,4 @@
-"""Parameter files."""
+"""`tsgkit.evaluation.parameters`: EVALB's parameter files."""
 
 import gzip
 
@@ -46,7 +46,7 @@ def test_every_key():
     )
 
 
-def test_file_packed_and_with_byte_order_mark(tmp_path):
+def test_compressed_file_with_byte_order_mark(tmp_path):
     path = tmp_path / "own.prm.gz"
     path.write_bytes(gzip.compress("\ufeffLABELED 0\n".encode()))
     assert load_parameters(path) == Parameters(labeled=False)
@@ -78,9 +78,15 @@ def test_missing_file():
         load_parameters("colins")
 
 
-@pytest.mark.parametrize("content", [b"LABELED 1\nDELETE_LABEL \xff\n", b"\x1f\x8bdamaged"])
-def test_unreadable_file(tmp_path, content):
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"LABELED 1\nDELETE_LABEL \xff\n", r"own\.prm:2:14: not UTF-8 text$"),
+        (b"\x1f\x8bdamaged", r"own\.prm: the compressed file is damaged \("),
+    ],
+)
+def test_unreadable_file(tmp_path, content, problem):
     path = tmp_path / "own.prm"
     path.write_bytes(content)
-    with pytest.raises(ParameterError, match=r"own\.prm:2:14: not UTF-8|damaged"):
+    with pytest.raises(ParameterError, match=problem):
         load_parameters(path)

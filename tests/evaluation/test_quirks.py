@@ -1,4 +1,4 @@
-"""What EVALB does that one would not guess, one case each, with the row it prints."""
+"""Quirks of EVALB, one case each, with the row that it prints; then those of whole files."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ CASES = {
         "(TOP (S (NN a)))",
         (1, 0, 1, 1, 1, 0, 1, 1),
     ),
-    "a bracket emptied by deletion goes too": (
+    "a bracket without words after deletion is deleted": (
         COLLINS,
         "(TOP (S (NP (, ,)) (NN a)))",
         "(TOP (S (NN a)))",
@@ -56,7 +56,7 @@ CASES = {
         "( (X a))",
         (1, 0, 1, 1, 1, 0, 1, 1),
     ),
-    "a bare outer bracket is a free match": (
+    "an outer bracket without a label is a free match": (
         COLLINS,
         "( (S (X a)))",
         "( (NP (X a)))",
@@ -73,7 +73,7 @@ CASES = {
         (2, 0, 3, 3, 3, 0, 2, 2),
     ),
     "equal labels hold for tags": (COLLINS, "(S (ADVP a))", "(S (PRT a))", (1, 0, 1, 1, 1, 0, 1, 1)),
-    "equality does not pass through a third label": (
+    "equality of labels is not transitive": (
         ONE_WAY,
         "(S (A (X a)))",
         "(S (C (X a)))",
@@ -124,13 +124,13 @@ CASES = {
     "punctuation alone is skipped": (COLLINS, "(S (. .))", "(S (. .))", (1, 2, 0, 0, 0, 0, 0, 0)),
     "an empty gold line is an error": (COLLINS, "", "(S (X a))", (0, 1, 0, 0, 0, 0, 0, 0)),
     "skipping goes before a bracket error": (COLLINS, A_B, "(TOP (S", (2, 2, 0, 0, 0, 0, 0, 0)),
-    "a blank before the closing bracket makes an empty word": (
+    "a space before the closing bracket makes an empty word": (
         COLLINS,
         "(S (X ) (Y b))",
         "(S (X ) (Y b))",
         (2, 0, 1, 1, 1, 0, 2, 2),
     ),
-    "without the blank it is an empty bracket": (
+    "without the space it is an empty bracket": (
         COLLINS,
         "(S (X) (Y b))",
         "(S (Y b))",
@@ -144,7 +144,7 @@ CASES = {
         (2, 0, 2, 2, 2, 0, 2, 2),
     ),
     "words need no brackets around them": (COLLINS, "(X a) (X b)", "(X a)(X b)", (2, 0, 0, 0, 0, 0, 2, 2)),
-    "carriage return, tab and form feed are blanks": (
+    "carriage return, tab and form feed are white space": (
         COLLINS,
         "(S\t(X\f a)\v(Y b))\r",
         A_B,
@@ -162,7 +162,7 @@ CASES = {
         "(S (X a) (Y b)",
         (2, 1, 1, 1, 1, 0, 2, 2),
     ),
-    "a closing bracket too many is an error": (COLLINS, A_B, A_B + ")", (2, 1, 1, 1, 1, 0, 2, 2)),
+    "an extra closing bracket is an error": (COLLINS, A_B, A_B + ")", (2, 1, 1, 1, 1, 0, 2, 2)),
     "quotes are repaired when one tree deletes them": (
         NEW,
         "(S (`` ') (NP (X a)) (POS '))",

@@ -1,4 +1,4 @@
-"""The C program's own output, byte for byte."""
+"""The output of the C program EVALB, byte for byte."""
 
 import re
 from dataclasses import replace

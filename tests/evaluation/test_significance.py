@@ -1,4 +1,4 @@
-"""The paired bootstrap."""
+"""`tsgkit.evaluation.significance` and the compiled `_bootstrap`: the paired bootstrap."""
 
 import numpy as np
 import pytest

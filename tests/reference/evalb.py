@@ -1,10 +1,12 @@
 """EVALB's counts the slow and obvious way: every step a loop over everything, nothing shared with the kernel.
 
-A line is cut into tokens; a sentence is compared by trying every gold bracket with every test bracket.
+A line is cut into tokens; a sentence is compared by trying every gold bracket with every test bracket. All texts are
+bytes, so that the lines need not be UTF-8.
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from tsgkit.evaluation import Parameters
 
@@ -28,33 +30,54 @@ class Sentence:
     n_errors: int = 0
 
 
-def read(line: bytes, parameters: Parameters) -> Sentence:
+class BytesParameters:
+    """Parameters with the labels and words as bytes."""
+
+    def __init__(self, parameters: Parameters):
+        self.__dict__ = {name: in_bytes(value) for name, value in asdict(parameters).items()}
+
+
+def in_bytes(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return tuple(map(in_bytes, value))
+    return value.encode() if isinstance(value, str) else value
+
+
+def c_string(text: bytes) -> bytes:
+    """What a C program sees of a text: it ends at a NUL byte."""
+    return text.partition(b"\0")[0]
+
+
+def read(line: bytes, parameters: Any) -> Sentence:
     sentence = Sentence()
     open_brackets: list[int] = []
     has_stray_text = False
     for token in TOKEN.finditer(line):
         if token["tag"] is not None:
-            read_word(sentence, token["tag"].decode(), token["word"], open_brackets, parameters)
+            read_word(sentence, c_string(token["tag"]), c_string(token["word"]), open_brackets, parameters)
         elif token["label"] is not None:
             open_brackets.append(len(sentence.brackets))
-            sentence.brackets.append([len(sentence.words), -1, re.split("[-=]", token["label"].decode())[0]])
+            label = re.split(b"[-=]", c_string(token["label"]))[0]
+            sentence.brackets.append([len(sentence.words), -1, label])
         elif token["close"] is not None and open_brackets:
             sentence.brackets[open_brackets.pop()][1] = len(sentence.words)
         elif token["close"] is not None:
             sentence.n_errors += 1
+        elif token["stray"].startswith(b"\0"):
+            break
         else:
             has_stray_text = True
     sentence.n_errors += has_stray_text + bool(open_brackets)
     return sentence
 
 
-def read_word(sentence: Sentence, tag: str, word: bytes, open_brackets: list[int], parameters: Parameters) -> None:
+def read_word(sentence: Sentence, tag: bytes, word: bytes, open_brackets: list[int], parameters: Any) -> None:
     if tag not in parameters.delete_labels_for_length:
         sentence.length += 1
     if tag in parameters.quote_labels and word in QUOTES:
-        place = {"index": len(sentence.words), "tag": tag, "word": word}
-        place |= {"inside": list(open_brackets), "n_before": len(sentence.brackets)}
-        sentence.quotes.append(place)
+        quote = {"index": len(sentence.words), "tag": tag, "word": word}
+        quote |= {"inside": list(open_brackets), "n_before": len(sentence.brackets)}
+        sentence.quotes.append(quote)
     if tag not in parameters.delete_labels:
         sentence.words.append([tag, word])
 
@@ -63,7 +86,7 @@ def equal(left: object, right: object, pairs: object) -> bool:
     return left == right or (left, right) in pairs or (right, left) in pairs
 
 
-def kept(sentence: Sentence, parameters: Parameters) -> list:
+def kept(sentence: Sentence, parameters: Any) -> list:
     return [
         bracket
         for bracket in sentence.brackets
@@ -72,7 +95,7 @@ def kept(sentence: Sentence, parameters: Parameters) -> list:
     ]
 
 
-def put_back(sentence: Sentence, which: int) -> None:
+def restore(sentence: Sentence, which: int) -> None:
     quote = sentence.quotes[which]
     sentence.words.insert(quote["index"], [quote["tag"], quote["word"]])
     for number, bracket in enumerate(sentence.brackets):
@@ -85,21 +108,21 @@ def put_back(sentence: Sentence, which: int) -> None:
         later["index"] += 1
 
 
-def repair_quotes(gold: Sentence, test: Sentence, parameters: Parameters) -> None:
+def repair_quotes(gold: Sentence, test: Sentence, parameters: Any) -> None:
     for t, test_quote in enumerate(test.quotes):
         index = test_quote["index"]
         for g, gold_quote in enumerate(gold.quotes):
             if gold_quote["index"] != index:
                 continue
-            gold_gone = gold_quote["tag"] in parameters.delete_labels
-            test_gone = test_quote["tag"] in parameters.delete_labels
-            if gold_gone and not test_gone:
-                put_back(gold, g)
-            elif test_gone and not gold_gone:
-                put_back(test, t)
+            gold_deleted = gold_quote["tag"] in parameters.delete_labels
+            test_deleted = test_quote["tag"] in parameters.delete_labels
+            if gold_deleted and not test_deleted:
+                restore(gold, g)
+            elif test_deleted and not gold_deleted:
+                restore(test, t)
 
 
-def n_matched(gold: list, test: list, parameters: Parameters) -> int:
+def n_matched(gold: list, test: list, parameters: Any) -> int:
     free = list(test)
     for gold_start, gold_end, gold_label in gold:
         for number, (start, end, label) in enumerate(free):
@@ -122,19 +145,58 @@ def score_line(gold_line: bytes, test_line: bytes, parameters: Parameters) -> tu
 
     The row has length, status, matched, gold, test, crossing, words, tags, all_gold, all_test, all_words.
     """
-    gold, test = read(gold_line, parameters), read(test_line, parameters)
+    as_bytes = BytesParameters(parameters)
+    return score_trees(read(gold_line, as_bytes), read(test_line, as_bytes), as_bytes)
+
+
+def score_trees(gold: Sentence, test: Sentence, parameters: Any) -> tuple[tuple[int, ...], int]:
     n_errors = gold.n_errors + test.n_errors
-    charged = (len(kept(gold, parameters)), len(kept(test, parameters)), len(gold.words))
+    counted = (len(kept(gold, parameters)), len(kept(test, parameters)), len(gold.words))
     if not test.words:
-        return (gold.length, 2, 0, 0, 0, 0, 0, 0, *charged), n_errors
+        return (gold.length, 2, 0, 0, 0, 0, 0, 0, *counted), n_errors
     if len(gold.words) != len(test.words):
         repair_quotes(gold, test, parameters)
-    eq_words = [tuple(word.encode() for word in pair) for pair in parameters.eq_words]
     pairs = list(zip(gold.words, test.words, strict=False))
-    if len(gold.words) != len(test.words) or not all(equal(g[1], t[1], eq_words) for g, t in pairs):
-        return (gold.length, 1, 0, 0, 0, 0, 0, 0, *charged), n_errors + 1
+    if len(gold.words) != len(test.words) or not all(equal(g[1], t[1], parameters.eq_words) for g, t in pairs):
+        return (gold.length, 1, 0, 0, 0, 0, 0, 0, *counted), n_errors + 1
     tags = sum(equal(g[0], t[0], parameters.eq_labels) for g, t in pairs)
     gold_kept, test_kept = kept(gold, parameters), kept(test, parameters)
     counts = (n_matched(gold_kept, test_kept, parameters), len(gold_kept), len(test_kept))
     row = (gold.length, int(n_errors > 0), *counts, n_crossing(gold_kept, test_kept), len(gold.words), tags)
     return (*row, len(gold_kept), len(test_kept), len(gold.words)), n_errors
+
+
+@dataclass
+class Files:
+    """What two files have: rows of the pairs of lines, errors of all lines, and the totals of the strict score."""
+
+    rows: list = field(default_factory=list)
+    n_errors: list = field(default_factory=list)
+    gold: int = 0
+    test: int = 0
+    words: int = 0
+
+
+def lines_of(content: bytes) -> list[bytes]:
+    content = content.removeprefix(b"\xef\xbb\xbf")
+    return content.removesuffix(b"\n").split(b"\n") if content else []
+
+
+def score_files(gold: bytes, test: bytes, parameters: Parameters) -> Files:
+    as_bytes = BytesParameters(parameters)
+    gold_trees, test_trees = ([read(line, as_bytes) for line in lines_of(content)] for content in (gold, test))
+    files = Files()
+    for gold_tree, test_tree in zip(gold_trees, test_trees, strict=False):
+        row, n_errors = score_trees(gold_tree, test_tree, as_bytes)
+        files.rows.append(row)
+        files.n_errors.append(n_errors)
+    n_pairs = len(files.rows)
+    # The first line without a partner is an error, besides those of its syntax if it is a gold line.
+    if len(gold_trees) > n_pairs:
+        files.n_errors.append(1 + gold_trees[n_pairs].n_errors)
+    elif len(test_trees) > n_pairs:
+        files.n_errors.append(1)
+    files.gold = sum(row[8] for row in files.rows) + sum(len(kept(tree, as_bytes)) for tree in gold_trees[n_pairs:])
+    files.test = sum(row[9] for row in files.rows) + sum(len(kept(tree, as_bytes)) for tree in test_trees[n_pairs:])
+    files.words = sum(row[10] for row in files.rows) + sum(len(tree.words) for tree in gold_trees[n_pairs:])
+    return files

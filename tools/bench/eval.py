@@ -1,17 +1,17 @@
-"""Time the scorer: sentence pairs a second, as a command and as a library call.
+"""Time the scorer: sentence pairs per second, of the command and of the library call.
 
 Usage:
   tools.bench.eval [--pairs=N] [--repeat=N]
   tools.bench.eval -h | --help | --version
 
 Run it as ``python -m tools.bench.eval``. The pairs are trees of the WSJ sample, if the environment
-variable TSGKIT_TREEBANKS names the folder it is in, else of the bundled treebank, each beside a copy with
-mistakes. If the variable EVALB names an EVALB binary, it scores the same files in turn with ours, and the
-outputs are compared.
+variable TSGKIT_TREEBANKS names its folder, else of the bundled treebank, each paired with a copy with
+mistakes. If the variable EVALB names an EVALB binary, both score the same files in turn, and the outputs are
+compared.
 
 Options:
-  --pairs=N   Sentence pairs. [default: 20000]
-  --repeat=N  Runs of each; the fastest counts. [default: 5]
+  --pairs=N   Number of sentence pairs. [default: 20000]
+  --repeat=N  Number of runs of each; the fastest counts. [default: 5]
   -h --help   This text.
   --version   The version.
 """
@@ -36,7 +36,7 @@ from tsgkit.treebank.brackets import format_tree
 from tsgkit.treebank.trees import is_preterminal, rebuild
 
 SEED = 1
-MISTAKE = 0.1
+P_MISTAKE = 0.1
 LABELS = ("NP", "VP", "PP", "S", "SBAR", "ADVP", "ADJP")
 NO_LIMIT = "1000000000"
 
@@ -55,7 +55,7 @@ def main(argv: list[str]) -> int:
 
 
 def measure(gold: Path, test: Path, n_pairs: int, n_runs: int) -> None:
-    """Print the times; the programs take turns, so that a busy machine is busy for all."""
+    """Print the times; the programs run in turn, so that other load on the machine affects all of them."""
     ours = [sys.executable, "-m", "tsgkit", "eval", "--quiet", str(gold), str(test)]
     programs: dict[str, Callable[[], object]] = {
         "tsgkit eval, end to end": lambda: output(ours),
@@ -106,9 +106,9 @@ def with_mistakes(tree: Tree, generator: random.Random) -> Tree:
 
     def combine(node: Tree, children: list[Tree | str]) -> Tree:
         mistake = generator.random()
-        if is_preterminal(node) or node is tree or mistake > 2 * MISTAKE:
+        if is_preterminal(node) or node is tree or mistake > 2 * P_MISTAKE:
             return Tree(node.label(), children)
-        if mistake > MISTAKE and len(children) > 2:
+        if mistake > P_MISTAKE and len(children) > 2:
             children = [Tree(generator.choice(LABELS), children[:2]), *children[2:]]
             return Tree(node.label(), children)
         return Tree(generator.choice(LABELS), children)

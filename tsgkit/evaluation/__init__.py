@@ -1,6 +1,6 @@
-"""Scores: how good are the trees of a parser? Last stage of the flow, after `tsgkit.parsing`.
+"""Scores of parser output against gold trees. Last stage of the flow, after `tsgkit.parsing`.
 
-``evaluate(gold, test).f1`` is the F-measure everyone publishes, to the digit.
+``evaluate(gold, test).f1`` is EVALB's labelled bracketing F-measure, the figure that papers report, to the digit.
 """
 
 from tsgkit.evaluation.breakdown import Confusion, LabelScore, LengthScore

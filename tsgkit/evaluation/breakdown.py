@@ -1,4 +1,7 @@
-"""Where a score comes from: by label of the bracket, by length of the sentence; which labels are confused."""
+"""Breakdowns of a score: by bracket label, by sentence length, and label confusions.
+
+Last stage of the flow: trees again -> a score. Rates are those of `tsgkit.evaluation.scores`.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,11 +18,11 @@ class LabelScore:
     Parameters
     ----------
     label : str
-        Without what follows the first ``-`` or ``=``.
+        Without function tags: what stands before the first ``-`` or ``=``.
     gold, test : int
         Brackets of this label in the gold and in the test trees.
     matched_gold, matched_test : int
-        How many of each have a partner. They differ where two labels are held equal: a gold ADVP matched by
+        How many of each are matched. They differ where EQ_LABEL declares two labels equal: a gold ADVP matched by
         a test PRT counts for ADVP among the gold brackets and for PRT among the test brackets.
     """
 
@@ -31,12 +34,12 @@ class LabelScore:
 
     @property
     def recall(self) -> float:
-        """Percentage of this label's gold brackets found."""
+        """Percentage of this label's gold brackets that are matched."""
         return percent(self.matched_gold, self.gold)
 
     @property
     def precision(self) -> float:
-        """Percentage of this label's test brackets that are right."""
+        """Percentage of this label's test brackets that are matched."""
         return percent(self.matched_test, self.test)
 
     @property
@@ -48,12 +51,12 @@ class LabelScore:
 
 @dataclass(frozen=True)
 class LengthScore(BracketCounts):
-    """The sentences whose gold length lies between `shortest` and `longest`, both included.
+    """The sentences with gold lengths from `shortest` to `longest`, inclusive.
 
     Parameters
     ----------
     sentences, valid, complete : int
-        Sentences of these lengths; those that were scored; those without a mistake.
+        Sentences of these lengths; valid ones; those with a complete match.
     """
 
     shortest: int
@@ -65,7 +68,7 @@ class LengthScore(BracketCounts):
 
 @dataclass(frozen=True)
 class Confusion:
-    """How often a bracket labelled `gold` stood in the test tree, over the same words, as `test`."""
+    """How often a gold bracket with label `gold` met an unmatched test bracket with the same span and label `test`."""
 
     gold: str
     test: str
@@ -73,13 +76,13 @@ class Confusion:
 
 
 def scores_by_label(counts: Mapping[str, tuple[int, int, int, int]]) -> list[LabelScore]:
-    """The most frequent gold label first."""
+    """Scores of all labels, sorted by number of gold brackets, largest first."""
     scores = [LabelScore(label, *numbers) for label, numbers in counts.items()]
     return sorted(scores, key=lambda score: (-score.gold, -score.test, score.label))
 
 
 def most_confused(counts: Mapping[tuple[str, str], int]) -> list[Confusion]:
-    """The most frequent confusion first."""
+    """Confusions, the most frequent first."""
     confusions = [Confusion(gold, test, count) for (gold, test), count in counts.items()]
     return sorted(confusions, key=lambda confusion: (-confusion.count, confusion.gold, confusion.test))
 
@@ -90,9 +93,9 @@ def scores_by_length(rows: Iterable[tuple[int, ...]], step: int = LENGTH_STEP) -
     Parameters
     ----------
     rows : iterable of tuples
-        Length, status, matched, gold and test brackets of each sentence, and whatever else.
+        Length, status, matched, gold and test brackets of each sentence; further columns are ignored.
     step : int
-        How many lengths fall in one range.
+        Number of lengths in one range.
     """
     sums: dict[int, list[int]] = {}
     for length, status, matched, gold, test, *_ in rows:

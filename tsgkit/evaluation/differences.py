@@ -1,6 +1,7 @@
-"""Where two parsers differ: the brackets that only one of them got right, sentence by sentence.
+"""Where two parsers differ, sentence by sentence: the brackets that only one of them has right.
 
-The brackets that count are EVALB's, and so are those that match; the sums of `mark_brackets` are those of `evaluate`.
+Last stage of the flow: trees again -> a score. Brackets are deleted and matched as in EVALB; the totals over
+`mark_brackets` are those of `evaluate`.
 """
 
 import re
@@ -18,22 +19,22 @@ from tsgkit.treebank.brackets import read_brackets
 from tsgkit.treebank.trees import is_preterminal, words
 
 RIGHT, WRONG, MISSED = "right", "wrong", "missed"
-FUNCTION = re.compile("[-=]")
+FUNCTION_TAG = re.compile("[-=]")
 
 
 class ScoredBracket(NamedTuple):
-    """A bracket that counts.
+    """A bracket that is not deleted.
 
     Attributes
     ----------
     node : int
-        The number of its node from the top down, words not counted.
+        Number of its node in preorder; words have no number.
     label : str
         Without function tags.
     start, end : int
-        Its words, without those that do not count.
+        Its span, counted in words that are not deleted.
     first, last : int
-        Its words among all words of the sentence; the last one is not part of it.
+        Its span, counted in all words of the sentence: ``sentence[first:last]``.
     """
 
     node: int
@@ -45,16 +46,17 @@ class ScoredBracket(NamedTuple):
 
 
 def scored_brackets(tree: Tree, parameters: Parameters) -> list[ScoredBracket]:
-    """The brackets of a tree that count, from the top down."""
+    """The brackets of a tree that are not deleted, in preorder."""
     found: list[ScoredBracket] = []
     n_counted = n_words = n_nodes = 0
-    # A node waits, with its number and where it began, until all its words are known.
+    # A node is pushed again, with its number and start, to be closed after its children.
     stack: list[tuple[Tree, int, int, int]] = [(tree, -1, 0, 0)]
     while stack:
         node, number, start, first = stack.pop()
         if number >= 0:
-            label = FUNCTION.split(node.label())[0]
-            if start != n_counted and not any(same(label, gone, parameters) for gone in parameters.delete_labels):
+            label = FUNCTION_TAG.split(node.label())[0]
+            is_deleted = any(labels_match(label, deleted, parameters) for deleted in parameters.delete_labels)
+            if start != n_counted and not is_deleted:
                 found.append(ScoredBracket(number, label, start, n_counted, first, n_words))
             continue
         n_nodes += 1
@@ -67,8 +69,8 @@ def scored_brackets(tree: Tree, parameters: Parameters) -> list[ScoredBracket]:
     return sorted(found)
 
 
-def same(one: str, other: str, parameters: Parameters) -> bool:
-    """Whether two labels are held equal."""
+def labels_match(one: str, other: str, parameters: Parameters) -> bool:
+    """Whether two labels are the same or declared equal (EQ_LABEL)."""
     return one == other or (one, other) in parameters.eq_labels or (other, one) in parameters.eq_labels
 
 
@@ -79,9 +81,9 @@ class Marks:
     Attributes
     ----------
     found, missed : list of ScoredBracket
-        Of the gold tree.
+        Matched and unmatched brackets of the gold tree.
     right, wrong : list of ScoredBracket
-        Of the test tree.
+        Matched and unmatched brackets of the test tree.
     """
 
     found: list[ScoredBracket]
@@ -90,11 +92,11 @@ class Marks:
     wrong: list[ScoredBracket]
 
     def of_test(self, n_nodes: int) -> list[str]:
-        """For every node of the test tree ``right``, ``wrong``, or nothing if it does not count."""
+        """For every node of the test tree ``right``, ``wrong``, or an empty string if it is deleted."""
         return marks_of_nodes(n_nodes, {RIGHT: self.right, WRONG: self.wrong})
 
     def of_gold(self, n_nodes: int) -> list[str]:
-        """For every node of the gold tree ``right``, ``missed``, or nothing."""
+        """For every node of the gold tree ``right``, ``missed``, or an empty string if it is deleted."""
         return marks_of_nodes(n_nodes, {RIGHT: self.found, MISSED: self.missed})
 
 
@@ -123,16 +125,16 @@ def mark_brackets(gold: Tree, test: Tree, parameters: Parameters) -> Marks:
     brackets = scored_brackets(test, parameters)
     for bracket in brackets:
         free.setdefault((bracket.start, bracket.end), []).append(bracket)
-    for own in scored_brackets(gold, parameters):
-        candidates = free.get((own.start, own.end), [])
-        for number, other in enumerate(candidates):
-            if not parameters.labeled or same(own.label, other.label, parameters):
+    for bracket in scored_brackets(gold, parameters):
+        candidates = free.get((bracket.start, bracket.end), [])
+        for number, candidate in enumerate(candidates):
+            if not parameters.labeled or labels_match(bracket.label, candidate.label, parameters):
                 del candidates[number]
-                right.add(other.node)
-                found.append(own)
+                right.add(candidate.node)
+                found.append(bracket)
                 break
         else:
-            missed.append(own)
+            missed.append(bracket)
     return Marks(
         found,
         missed,
@@ -151,13 +153,13 @@ class Difference:
         Of the sentence, counted from 1.
     gold : nltk.Tree
     first, second : nltk.Tree or None
-        The parsers' trees, if they are trees over the same words.
+        The parsers' trees; None if a line is not a tree over the gold words.
     first_f1, second_f1 : float
-        In percent; 0 for what cannot be scored.
+        In percent; 0 if the sentence is not valid.
     only_first, only_second : list of ScoredBracket
-        Gold brackets that only one of them has.
+        Gold brackets that only one of the parsers found.
     first_mistakes, second_mistakes : list of ScoredBracket
-        Wrong brackets that only one of them has.
+        Wrong brackets of only one of the parsers.
     """
 
     number: int
@@ -173,7 +175,7 @@ class Difference:
 
     @property
     def n_brackets(self) -> int:
-        """How many brackets they differ in."""
+        """Number of brackets in which the parsers differ."""
         parts = (self.only_first, self.only_second, self.first_mistakes, self.second_mistakes)
         return sum(map(len, parts))
 
@@ -186,7 +188,7 @@ class Differences:
     ----------
     first, second : Evaluation
     sentences : list of Difference
-        Those on which they differ: the largest difference in F1 first, then in brackets, then in order.
+        Those on which they differ, sorted by difference in F1, then by number of brackets, largest first.
     """
 
     first: Evaluation
@@ -195,17 +197,17 @@ class Differences:
 
     @property
     def n_better(self) -> tuple[int, int]:
-        """On how many sentences the first and the second has the higher F1."""
+        """Number of sentences on which the first parser, and on which the second, has the higher F1."""
         pairs = [(each.first_f1, each.second_f1) for each in self.sentences]
         return sum(one > other for one, other in pairs), sum(one < other for one, other in pairs)
 
     def by_label(self) -> list[tuple[str, int, int]]:
-        """For every label how many gold brackets only the first and only the second has; most first."""
+        """Label, gold brackets that only the first parser found, and only the second; most frequent first."""
         counts: dict[str, list[int]] = {}
         for each in self.sentences:
-            for place, brackets in enumerate((each.only_first, each.only_second)):
+            for parser, brackets in enumerate((each.only_first, each.only_second)):
                 for bracket in brackets:
-                    counts.setdefault(bracket.label, [0, 0])[place] += 1
+                    counts.setdefault(bracket.label, [0, 0])[parser] += 1
         order = sorted(counts.items(), key=lambda entry: (-sum(entry[1]), entry[0]))
         return [(label, only_first, only_second) for label, (only_first, only_second) in order]
 
@@ -235,13 +237,15 @@ def find_differences(gold: Trees, first: Trees, second: Trees, params: str | Par
         name, text = read_source(trees, role)
         lines.append(lines_of(text))
         if len(lines[-1]) != len(gold_lines):
-            raise TreebankError(f"{len(lines[-1])} trees, but {len(gold_lines)} in {gold_name}; one a line each", name)
+            raise TreebankError(
+                f"{len(lines[-1])} trees, but {len(gold_lines)} in {gold_name}; both must have one tree per line", name
+            )
         evaluations.append(score(gold_name, gold_text, name, text, parameters))
     sentences = []
     rows = zip(*(evaluation.iterate_rows() for evaluation in evaluations), strict=True)
-    for number, (own_rows, own_lines) in enumerate(zip(rows, zip(*lines, strict=True), strict=True), start=1):
-        f1 = [f1_of_row(row) for row in own_rows]
-        difference = difference_of(number, [tree_of_line(line) for line in own_lines], f1, parameters)
+    for number, (two_rows, three_lines) in enumerate(zip(rows, zip(*lines, strict=True), strict=True), start=1):
+        f1 = [f1_of_row(row) for row in two_rows]
+        difference = difference_of(number, [tree_of_line(line) for line in three_lines], f1, parameters)
         if difference is not None:
             sentences.append(difference)
     sentences.sort(key=lambda each: (-abs(each.first_f1 - each.second_f1), -each.n_brackets, each.number))
@@ -254,7 +258,7 @@ def lines_of(content: bytes) -> list[str]:
 
 
 def tree_of_line(line: str) -> Tree | None:
-    """The tree of a line, if it is one."""
+    """The tree on a line; None if the line is not one tree."""
     try:
         trees = list(read_brackets([line], "")) if line.strip() else []
     except TreebankError:
@@ -263,7 +267,7 @@ def tree_of_line(line: str) -> Tree | None:
 
 
 def f1_of_row(row: Sequence[int]) -> float:
-    """A sentence's F1; 0 if it cannot be scored, 100 if there is nothing to find and nothing found."""
+    """A sentence's F1; 0 if it is not valid, 100 if neither tree has brackets."""
     _, status, matched, gold, test, *_ = row
     if status:
         return 0.0
@@ -273,21 +277,21 @@ def f1_of_row(row: Sequence[int]) -> float:
 def difference_of(
     number: int, trees: Sequence[Tree | None], f1: Sequence[float], parameters: Parameters
 ) -> Difference | None:
-    """How two trees differ in what counts; ``None`` if they do not, or without a gold tree."""
+    """How the brackets of two parsers differ; None if they do not, or if there is no gold tree."""
     gold, *tests = trees
     if gold is None:
         return None
     sentence = words(gold)
-    own = [tree if tree is not None and words(tree) == sentence else None for tree in tests]
+    parses = [tree if tree is not None and words(tree) == sentence else None for tree in tests]
     nothing = Marks([], scored_brackets(gold, parameters), [], [])
-    first, second = (nothing if tree is None else mark_brackets(gold, tree, parameters) for tree in own)
+    first, second = (nothing if tree is None else mark_brackets(gold, tree, parameters) for tree in parses)
     found = [{bracket.node for bracket in marks.found} for marks in (first, second)]
     wrong = [{bracket[1:4] for bracket in marks.wrong} for marks in (first, second)]
     difference = Difference(
         number,
         gold,
-        own[0],
-        own[1],
+        parses[0],
+        parses[1],
         f1[0],
         f1[1],
         [bracket for bracket in first.found if bracket.node not in found[1]],

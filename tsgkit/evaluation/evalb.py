@@ -1,6 +1,7 @@
 """EVALB: labelled bracketing recall, precision and F-measure of test trees against gold trees.
 
-Trees stand one a line; sentences are scored by `tsgkit._brackets` and the sums over the corpus give
+Last stage of the flow: trees again -> a score. Files have one tree per line; `tsgkit._brackets` counts the brackets of
+each sentence, and the sums over the corpus give
 
     R = sum(matched) / sum(gold),   P = sum(matched) / sum(test),   F1 = 2PR / (P + R).
 """
@@ -34,10 +35,10 @@ if TYPE_CHECKING:
 
     from tsgkit.evaluation.significance import BootstrapTest
 
-# A file (`-` is stdin), or the trees: brackets on one or more lines, nltk trees, or None for a failed parse.
+# A file (`-` is stdin), or trees: bracketed strings of one or more lines, nltk trees, or None for a failed parse.
 Trees: TypeAlias = "str | os.PathLike[str] | Iterable[str | Tree | None]"
 
-SENTENCES_AT_A_TIME = 10_000
+BATCH_SIZE = 10_000
 
 
 @dataclass(frozen=True)
@@ -48,21 +49,21 @@ class Problem:
     ----------
     kind : str
         One of `tsgkit._brackets.PROBLEM_KINDS`.
-    place : str
+    location : str
         ``file:line`` or ``file:line:column``.
     line : int
         Number of the sentence, from 1.
     message : str
-        What is wrong.
+        The error in words.
     """
 
     kind: str
-    place: str
+    location: str
     line: int
     message: str
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.message}"
+        return f"{self.location}: {self.message}"
 
 
 @dataclass(frozen=True)
@@ -76,13 +77,13 @@ class Evaluation:
     parameters : Parameters
         The settings used.
     all, cutoff : Score
-        EVALB's sums over all sentences, and over those up to the cut-off length.
+        EVALB's sums over all sentences, and over those no longer than the cut-off length.
     strict : StrictScore
         The sums in which failed and mismatched sentences count as wrong.
     problems : list of Problem
         Why sentences count as errors.
     stopped : bool
-        Whether there were too many errors; then the counts go up to the last sentence before.
+        Whether scoring stopped because of too many errors; the counts then cover the sentences before.
 
     Examples
     --------
@@ -125,12 +126,12 @@ class Evaluation:
 
     @property
     def sentences(self) -> np.ndarray:
-        """One record a sentence, with the fields `tsgkit._brackets.ROW_FIELDS`.
+        """One record per sentence, with the fields `tsgkit._brackets.ROW_FIELDS`.
 
         ``status`` is 0 for a valid sentence, 1 for an error, 2 for a skipped one; the fields ``all_gold``,
-        ``all_test`` and ``all_words`` count what the strict score charges, whatever the status.
+        ``all_test`` and ``all_words`` are the counts of the strict score, whatever the status.
         """
-        import numpy as np  # noqa: PLC0415 - the command does without it
+        import numpy as np  # noqa: PLC0415 - the command does not need it
 
         return np.frombuffer(self.rows, dtype=[(name, np.int32) for name in ROW_FIELDS])
 
@@ -139,7 +140,7 @@ class Evaluation:
         return struct.iter_unpack(f"={len(ROW_FIELDS)}i", self.rows)
 
     def table(self) -> str:
-        """EVALB's table of sentences, byte for byte; when it stopped there is no line of sums."""
+        """EVALB's table of sentences, byte for byte; without the line of totals if scoring stopped."""
         foot = "" if self.stopped else report.table_foot(self.all)
         return report.TABLE_HEAD + format_table(self.rows) + foot
 
@@ -156,15 +157,15 @@ class Evaluation:
         return scores_by_label(self.label_counts)
 
     def by_length(self) -> list[LengthScore]:
-        """The score by length of the gold sentence, in steps of ten words."""
+        """The score by length of the gold sentence, in ranges of ten words."""
         return scores_by_length(self.iterate_rows())
 
     def confusions(self) -> list[Confusion]:
-        """Brackets over the right words with the wrong label, the most frequent pair first."""
+        """Pairs of gold and test labels over the same span that do not match, the most frequent first."""
         return most_confused(self.confusion_counts)
 
     def to_dict(self, *, sentences: bool = True) -> dict[str, Any]:
-        """Everything as plain values, for JSON; the records of the sentences only if asked for."""
+        """All results as plain values, for JSON; with `sentences`, one record per sentence as well."""
         return report.as_dict(self, sentences=sentences)
 
 
@@ -176,12 +177,12 @@ def evaluate(
     stop_on_errors: bool = False,
     quiet: bool = True,
 ) -> Evaluation:
-    """Score test trees against gold trees as EVALB does, and strictly.
+    """Score test trees against gold trees: EVALB's score and the strict score.
 
     Parameters
     ----------
     gold, test : path, or iterable of str, nltk.Tree or None
-        A file with one tree a line (plain, gzip or xz; ``-`` is stdin), or the trees themselves; None or an
+        A file with one tree per line (plain, gzip or xz; ``-`` is stdin), or the trees themselves; None or an
         empty string is a failed parse.
     params : str, path or Parameters
         ``collins``, ``new``, or a parameter file.
@@ -236,9 +237,9 @@ def score(
 
 
 def run(scorer: Scorer, quiet: bool) -> None:
-    """Score all sentences, some at a time, so that an interrupt is noticed and a bar can move."""
+    """Score all sentences in batches, between which an interrupt is handled and the progress bar moves."""
     if quiet:
-        while scorer.advance(SENTENCES_AT_A_TIME):
+        while scorer.advance(BATCH_SIZE):
             pass
         return
     from tsgkit.progress import progress  # noqa: PLC0415 - its import takes longer than scoring
@@ -247,30 +248,30 @@ def run(scorer: Scorer, quiet: bool) -> None:
     with progress((), "Scoring", "bytes", total=n_bytes) as bar:
         any_left = True
         while any_left:
-            any_left = scorer.advance(SENTENCES_AT_A_TIME)
+            any_left = scorer.advance(BATCH_SIZE)
             bar.update(n_bytes - scorer.n_bytes_left - bar.n)
 
 
 def describe(problem: tuple[Any, ...], gold_name: str, test_name: str) -> Problem:
-    """A problem in words."""
+    """An error in words."""
     kind, side, line, column, n_gold_words, n_test_words, gold_word, test_word = problem
     messages = {
-        "unclosed": "the tree is not closed; every tree must stand on one line",
-        "extra close": "a closing bracket too many",
+        "unclosed": "unclosed bracket; each tree must be on one line",
+        "extra close": "extra closing bracket",
         "stray text": f"{gold_word!r} is not inside a (TAG word) bracket",
         "length differs": f"{n_test_words} words where the gold tree has {n_gold_words}",
         "word differs": f"word {test_word!r} where the gold tree has {gold_word!r}",
-        "gold longer": "no tree for this line of the gold file and those after it",
-        "test longer": "the gold file has no such line",
+        "gold longer": "missing; the gold file has more lines",
+        "test longer": "extra line; the gold file has fewer lines",
     }
-    # The missing line is named in the file where it is missing.
+    # A missing line is reported for the file in which it is missing.
     name = gold_name if side == "gold" and kind != "gold longer" else test_name
-    place = f"{name}:{line}:{column}" if column else f"{name}:{line}"
-    return Problem(kind, place, line, messages[kind])
+    location = f"{name}:{line}:{column}" if column else f"{name}:{line}"
+    return Problem(kind, location, line, messages[kind])
 
 
 def read_source(trees: Trees, role: str) -> tuple[str, bytes]:
-    """The name of `trees`, which is `role` unless they are a file, and their lines."""
+    """The name of the file, or `role` for trees that are not a file, and the contents, one tree per line."""
     if not isinstance(trees, str | os.PathLike):
         return role, "".join(f"{one_line(tree)}\n" for tree in trees).encode()
     name = os.fspath(trees)
@@ -287,9 +288,9 @@ def one_line(tree: str | Tree | None) -> str:
     """The brackets of a tree without line breaks."""
     if isinstance(tree, str):
         return " ".join(tree.split("\n"))
-    if not tree:  # None, or a tree without children: a parse that failed
+    if not tree:  # None, or a tree without children: a failed parse
         return ""
-    from tsgkit.treebank.brackets import format_tree  # noqa: PLC0415 - imports nltk, which the command does without
+    from tsgkit.treebank.brackets import format_tree  # noqa: PLC0415 - imports nltk, which the command does not need
 
     return format_tree(tree)
 
@@ -303,7 +304,7 @@ class Comparison:
     first, second : Evaluation
         The two systems.
     evalb, strict : BootstrapTest
-        Tests of the difference in EVALB's F1, and in the strict F1.
+        Significance tests of the difference in EVALB's F1 and in the strict F1.
     """
 
     first: Evaluation
@@ -312,7 +313,7 @@ class Comparison:
     strict: BootstrapTest
 
     def table(self) -> str:
-        """Both systems side by side, with the difference and its test."""
+        """Both systems side by side, with the differences and their significance."""
         return report.comparison(self)
 
 
@@ -361,6 +362,6 @@ def paired_counts(first: Evaluation, second: Evaluation) -> list[tuple[np.ndarra
         is_valid = rows["status"] == 0
         matched = np.where(is_valid, rows["matched"], 0)
         valid = [matched, np.where(is_valid, rows["gold"], 0), np.where(is_valid, rows["test"], 0)]
-        charged = [matched, rows["all_gold"], rows["all_test"]]
-        systems.append([np.stack(columns, axis=1).astype(np.int64) for columns in (valid, charged)])
+        counted = [matched, rows["all_gold"], rows["all_test"]]
+        systems.append([np.stack(columns, axis=1).astype(np.int64) for columns in (valid, counted)])
     return list(zip(*systems, strict=True))

@@ -1,7 +1,7 @@
-"""Parameter files: which labels the scorer deletes, which it holds equal, and its limits.
+"""EVALB's parameter files: which labels to delete, which labels and words are equal, and limits.
 
-The format is EVALB's: plain text, one ``KEY value`` a line, ``#`` comments. The two sets everyone uses
-come with the package, under the names ``collins`` and ``new``.
+Last stage of the flow: trees again -> a score. The format is EVALB's: plain text, one ``KEY value`` per line, ``#``
+comments. The two standard files come with the package, under the names ``collins`` and ``new``.
 """
 
 import os
@@ -21,14 +21,14 @@ LABELS = {
     "QUOTE_LABEL": "quote_labels",
 }
 PAIRS = {"EQ_LABEL": "eq_labels", "EQ_WORD": "eq_words"}
-# EVALB prints its working under this key; it does not change a score.
+# The amount of debugging output of EVALB; scores do not depend on it.
 IGNORED = ("DEBUG",)
 INT64_MAX = 2**63 - 1
 LARGEST_FILE = 1 << 24
 
 
 class ParameterError(TsgkitError):
-    """A parameter file says something it cannot say: ``file:line:column: problem``."""
+    """A parameter file is missing or has an invalid line: ``file:line:column: problem``."""
 
 
 @dataclass(frozen=True)
@@ -38,19 +38,19 @@ class Parameters:
     Parameters
     ----------
     max_error : int
-        How many errors are still normal.
+        With more errors than this there is a warning; where scoring stops on errors, one more is tolerated.
     cutoff_len : int
-        The second summary is over sentences of at most this length.
+        The second block of the summary is over sentences of at most this length.
     labeled : bool
-        Whether labels must match, or spans alone.
+        Whether labels must match, or only spans.
     delete_labels : tuple of str
-        Words with these tags and brackets with these labels do not count.
+        Words with these tags and brackets with these labels are deleted.
     delete_labels_for_length : tuple of str
         Words with these tags do not count for the length of a sentence.
     quote_labels : tuple of str
         Tags under which a ``'``, ``"`` or ``/`` may be a misplaced quotation mark.
     eq_labels, eq_words : tuple of (str, str)
-        Labels or tags, and words, held equal.
+        Pairs of labels or tags, and of words, that are equal.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class Parameters:
 
 
 def load_parameters(name: str | os.PathLike[str]) -> Parameters:
-    """The bundled set of this name (`BUNDLED`), or what the file of this name says.
+    """Load a bundled parameter file by name (`BUNDLED`), or any other by its path.
 
     Examples
     --------
@@ -106,11 +106,11 @@ def parse_parameters(text: str, path: str = "parameters") -> Parameters:
     """
     values: dict[str, Any] = {field: [] for field in (*LABELS.values(), *PAIRS.values())}
     for line_number, line in enumerate(text.split("\n"), start=1):
-        # A `#` elsewhere than in the first column can be a label.
+        # Only in the first column does `#` start a comment: it can be a label.
         if line.startswith("#") or not line.strip():
             continue
         if line[0].isspace():
-            raise ParameterError(f"{path}:{line_number}:1: a key must stand at the beginning of the line")
+            raise ParameterError(f"{path}:{line_number}:1: a key must be at the beginning of the line")
         key, *rest = line.split(maxsplit=1)
         value = rest[0].rstrip() if rest else ""
         column = line.index(value, len(key)) + 1
@@ -132,7 +132,7 @@ class UnknownKeyError(ValueError):
 
 
 def set_value(values: dict[str, Any], key: str, value: str) -> None:
-    """Add one line of a parameter file to `values`; a ValueError says what is wrong with it."""
+    """Add one line of a parameter file to `values`; an invalid line raises ValueError."""
     words = value.split()
     if key in NUMBERS:
         if len(words) != 1 or not words[0].removeprefix("-").isdecimal() or abs(int(words[0])) > INT64_MAX:
@@ -140,7 +140,7 @@ def set_value(values: dict[str, Any], key: str, value: str) -> None:
         values[NUMBERS[key]] = bool(int(value)) if key == "LABELED" else int(value)
     elif key in LABELS:
         if len(words) != 1:
-            raise ValueError(f"{key} takes one label, not {value!r}; write a line for each")
+            raise ValueError(f"{key} takes one label, not {value!r}; write one line for each")
         values[LABELS[key]].append(value)
     elif key in PAIRS:
         if len(words) != 2:
@@ -148,4 +148,4 @@ def set_value(values: dict[str, Any], key: str, value: str) -> None:
         values[PAIRS[key]].append(tuple(words))
     else:
         known = ", ".join((*NUMBERS, *LABELS, *PAIRS, *IGNORED))
-        raise UnknownKeyError(f"unknown key {key!r}; there are {known}")
+        raise UnknownKeyError(f"unknown key {key!r}; the keys are {known}")

@@ -1,4 +1,7 @@
-"""Scores as text and as plain values: EVALB's own layout, and tables for what EVALB does not tell."""
+"""Scores as text and as plain values: EVALB's own layout, and tables of what EVALB does not report.
+
+Last stage of the flow: trees again -> a score.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ if TYPE_CHECKING:
     from tsgkit.evaluation.significance import BootstrapTest
 
 RULE = "=" * 76 + "\n"
-# The columns and spellings are EVALB's: scripts of others read them.
+# Columns and spelling are EVALB's: other programs parse them.
 TABLE_HEAD = (
     "  Sent.                        Matched  Bracket   Cross        Correct Tag\n"
     " ID  Len.  Stat. Recal  Prec.  Bracket gold test Bracket Words  Tags Accracy\n"
@@ -24,7 +27,7 @@ N_CONFUSIONS = 10
 
 
 def table_foot(score: Score) -> str:
-    """The line of sums under EVALB's table, which leaves out the brackets if one side has none."""
+    """The line of totals under EVALB's table, which leaves out the brackets if one side has none."""
     brackets = ""
     if score.gold and score.test:
         brackets = (
@@ -35,7 +38,7 @@ def table_foot(score: Score) -> str:
 
 
 def evalb_summary(all_sentences: Score, short_sentences: Score, cutoff_length: int) -> str:
-    """EVALB's two blocks of numbers."""
+    """EVALB's summary: one block for all sentences, one for short sentences."""
     return (
         f"=== Summary ===\n\n-- All --\n{evalb_block(all_sentences)}"
         f"\n-- len<={cutoff_length} --\n{evalb_block(short_sentences)}"
@@ -43,7 +46,7 @@ def evalb_summary(all_sentences: Score, short_sentences: Score, cutoff_length: i
 
 
 def evalb_block(score: Score) -> str:
-    # 0 / 0 as the C library of most machines prints it.
+    # 0 / 0 as most C libraries print it.
     f_measure = f"{score.f1:6.2f}" if score.matched else "  -nan"
     return lines(
         ("Number of sentence", f"{score.sentences:6}"),
@@ -63,7 +66,7 @@ def evalb_block(score: Score) -> str:
 
 def strict_summary(score: StrictScore) -> str:
     """The strict score, in the layout of EVALB's blocks."""
-    return "=== Strict: what failed or does not fit counts as wrong ===\n\n" + lines(
+    return "=== Strict: failed and mismatched sentences count as wrong ===\n\n" + lines(
         ("Number of sentence", f"{score.sentences:6}"),
         ("Bracketing Recall", f"{score.recall:6.2f}"),
         ("Bracketing Precision", f"{score.precision:6.2f}"),
@@ -78,7 +81,7 @@ def lines(*entries: tuple[str, str]) -> str:
 
 
 def columns(head: Sequence[str], rows: Sequence[Sequence[str]], n_left: int = 1) -> str:
-    """A table in columns as wide as needed; the first `n_left` of them are aligned left."""
+    """A table with columns as wide as needed; the first `n_left` columns are aligned left."""
     table = [head, *rows]
     widths = [max(len(row[index]) for row in table) for index in range(len(head))]
     return "".join(
@@ -95,17 +98,17 @@ def rates(score: BracketCounts | LabelScore) -> tuple[str, str, str]:
     return f"{score.recall:.2f}", f"{score.precision:.2f}", f"{score.f1:.2f}"
 
 
-def shown(label: str) -> str:
-    """A bare bracket ``( (S ...))`` has the empty label, which would not be seen in a table."""
+def printed(label: str) -> str:
+    """The label as a table shows it: the outer bracket of ``( (S ...))`` has the empty label."""
     return label or "(none)"
 
 
 def label_table(scores: Sequence[LabelScore], confusions: Sequence[Confusion]) -> str:
-    """Scores by label, and the most frequent confusions."""
-    head = ("Label", "Gold", "found", "Test", "right", "Recall", "Prec.", "F1")
+    """Scores by label, and the most frequent label confusions."""
+    head = ("Label", "Gold", "matched", "Test", "matched", "Recall", "Prec.", "F1")
     rows = [
         (
-            shown(score.label),
+            printed(score.label),
             str(score.gold),
             str(score.matched_gold),
             str(score.test),
@@ -116,8 +119,8 @@ def label_table(scores: Sequence[LabelScore], confusions: Sequence[Confusion]) -
     ]
     text = "=== By label ===\n\n" + columns(head, rows)
     if confusions:
-        pairs = [(shown(pair.gold), shown(pair.test), str(pair.count)) for pair in confusions[:N_CONFUSIONS]]
-        text += "\nSame words, other label:\n\n" + columns(("Gold", "Test", "Times"), pairs, n_left=2)
+        pairs = [(printed(pair.gold), printed(pair.test), str(pair.count)) for pair in confusions[:N_CONFUSIONS]]
+        text += "\nSame span, different label:\n\n" + columns(("Gold", "Test", "Count"), pairs, n_left=2)
     return text
 
 
@@ -137,12 +140,12 @@ def length_table(scores: Sequence[LengthScore]) -> str:
 
 
 def comparison(pair: Comparison) -> str:
-    """Two systems side by side, the difference, and the paired bootstrap."""
+    """Two systems side by side, the differences, and the paired bootstrap test."""
     first, second = pair.first, pair.second
     return (
         f"A = {first.test_name}\nB = {second.test_name}\n"
-        f"\n=== EVALB ===\n\n{side_by_side(first.all, second.all)}\n{verdict(pair, pair.evalb)}"
-        f"\n=== Strict ===\n\n{side_by_side(first.strict, second.strict)}\n{verdict(pair, pair.strict)}"
+        f"\n=== EVALB ===\n\n{side_by_side(first.all, second.all)}\n{significance(pair, pair.evalb)}"
+        f"\n=== Strict ===\n\n{side_by_side(first.strict, second.strict)}\n{significance(pair, pair.strict)}"
     )
 
 
@@ -161,7 +164,7 @@ def side_by_side(first: Score | StrictScore, second: Score | StrictScore) -> str
     return columns(("", "A", "B", "A - B"), rows)
 
 
-def verdict(pair: Comparison, test: BootstrapTest) -> str:
+def significance(pair: Comparison, test: BootstrapTest) -> str:
     return (
         f"F1 difference {test.difference:+.2f}, 95 % interval {test.low:+.2f} to {test.high:+.2f}, "
         f"p = {test.p_value:.4f}\n"
@@ -171,7 +174,7 @@ def verdict(pair: Comparison, test: BootstrapTest) -> str:
 
 
 def as_dict(evaluation: Evaluation, *, sentences: bool) -> dict[str, Any]:
-    """Everything about an evaluation as plain values."""
+    """All results of an evaluation as plain values."""
     result: dict[str, Any] = {
         "gold": evaluation.gold_name,
         "test": evaluation.test_name,
@@ -191,7 +194,7 @@ def as_dict(evaluation: Evaluation, *, sentences: bool) -> dict[str, Any]:
 
 
 def score_dict(score: Score | StrictScore | LabelScore | LengthScore) -> dict[str, Any]:
-    """The counts and the rates of a score; a rate with nothing to divide by is null."""
+    """The counts and the rates of a score; a rate with the denominator 0 is null."""
     result = asdict(score)
     for name, whole in (
         ("recall", score.gold),

@@ -1,4 +1,6 @@
-"""Sums of bracket counts, and the rates that follow from them.
+"""Totals of bracket counts, and the rates computed from them.
+
+Last stage of the flow: trees again -> a score.
 
 recall R = matched / gold,   precision P = matched / test,   F1 = 2PR / (P + R),   all in percent.
 """
@@ -7,20 +9,20 @@ from dataclasses import dataclass
 
 
 def percent(part: int, whole: int) -> float:
-    """100 part / whole, and 0 of nothing; the order of operations is EVALB's, so the last bit is too."""
+    """100 part / whole, or 0 if `whole` is 0; in EVALB's order of operations, so that the last bit is the same."""
     return 100.0 * part / whole if whole else 0.0
 
 
 @dataclass(frozen=True)
 class BracketCounts:
-    """Brackets of some sentences.
+    """Bracket counts of one or more sentences.
 
     Parameters
     ----------
     gold, test : int
         Brackets in the gold and in the test trees.
     matched : int
-        Those in both.
+        Gold brackets that match a test bracket.
 
     Examples
     --------
@@ -34,12 +36,12 @@ class BracketCounts:
 
     @property
     def recall(self) -> float:
-        """Percentage of the gold brackets found."""
+        """Percentage of the gold brackets that are matched."""
         return percent(self.matched, self.gold)
 
     @property
     def precision(self) -> float:
-        """Percentage of the test brackets that are right."""
+        """Percentage of the test brackets that are matched."""
         return percent(self.matched, self.test)
 
     @property
@@ -51,22 +53,22 @@ class BracketCounts:
 
 @dataclass(frozen=True)
 class Score(BracketCounts):
-    """EVALB's sums, over the sentences whose words agree.
+    """EVALB's totals, over the sentences whose words agree.
 
     Parameters
     ----------
     sentences : int
-        All pairs of trees, scored or not.
+        Pairs of trees, valid or not.
     errors, skips : int
-        Those left out because the words differ or a tree is broken, and because the test tree has no words.
+        Sentences left out: the words differ or a tree is malformed; the test tree has no words.
     complete : int
-        Sentences with every gold bracket and no other.
+        Sentences with a complete match: all gold and all test brackets are matched.
     crossing : int
         Test brackets that cross a gold bracket.
     no_crossing, two_or_less_crossing : int
-        Sentences with so many of them.
+        Sentences with that many crossing brackets.
     words, tags : int
-        Gold words that are not deleted, and how many have the right tag.
+        Gold words that are not deleted, and how many of them have the right tag.
     """
 
     sentences: int
@@ -81,17 +83,17 @@ class Score(BracketCounts):
 
     @property
     def valid(self) -> int:
-        """Sentences that were scored."""
+        """Sentences that count: neither errors nor skipped."""
         return self.sentences - self.errors - self.skips
 
     @property
     def complete_match(self) -> float:
-        """Percentage of the valid sentences that are complete."""
+        """Percentage of the valid sentences with a complete match."""
         return percent(self.complete, self.valid)
 
     @property
     def average_crossing(self) -> float:
-        """Crossing brackets in a valid sentence."""
+        """Crossing brackets per valid sentence."""
         return self.crossing / self.valid if self.valid else 0.0
 
     @property
@@ -102,19 +104,19 @@ class Score(BracketCounts):
 
 @dataclass(frozen=True)
 class StrictScore(BracketCounts):
-    """The sums over everything the two files hold: what cannot be scored counts as wrong.
+    """Totals over all of both files: what cannot be scored counts as wrong.
 
     Recall is over all gold brackets of the gold file, precision over all test brackets of the test file;
-    sentences that EVALB skips or finds in error, and lines without partner, have no match.
+    skipped sentences, errors and unpaired lines have no matched brackets.
 
     Parameters
     ----------
     sentences : int
         Gold trees with at least one word that is not deleted.
     complete : int
-        Those whose brackets are all right, with no other.
+        Those with a complete match.
     words, tags : int
-        All gold words that are not deleted, and how many have the right tag.
+        All gold words that are not deleted, and how many of them have the right tag.
     """
 
     sentences: int
@@ -124,7 +126,7 @@ class StrictScore(BracketCounts):
 
     @property
     def complete_match(self) -> float:
-        """Percentage of the sentences that are complete."""
+        """Percentage of the sentences with a complete match."""
         return percent(self.complete, self.sentences)
 
     @property

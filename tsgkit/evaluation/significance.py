@@ -1,12 +1,13 @@
-"""Is one parser better than another? The paired bootstrap over sentences.
+"""The paired bootstrap test of the difference in F1 between two parsers.
 
-With ``a_i`` and ``b_i`` the counts (matched, gold, test brackets) of sentence i under two systems,
-d = F(sum a_i) - F(sum b_i), and d* the same on N sentences drawn with replacement from the N,
+Last stage of the flow: trees again -> a score. With ``a_i`` and ``b_i`` the counts (matched, gold, test brackets) of
+sentence i under two systems, d = F(sum a_i) - F(sum b_i), and d* the same on N sentences drawn with replacement from
+the N,
 
     p = (1 + #{ |d*_b - d| >= |d| }) / (1 + B)
 
-is the two-sided p-value of "no difference" over B resamples, and the 2.5 and 97.5 % quantiles of the
-d*_b bound the difference.
+is the two-sided p-value of the null hypothesis "no difference" with B resamples, and the 2.5 and 97.5 % quantiles
+of the d*_b are a confidence interval of the difference.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ CHUNK = 250
 
 @dataclass(frozen=True)
 class BootstrapTest:
-    """What the paired bootstrap says about a difference in F1.
+    """The result of a paired bootstrap test of a difference in F1.
 
     Parameters
     ----------
@@ -34,9 +35,9 @@ class BootstrapTest:
     p_value : float
         Two-sided.
     low, high : float
-        The 95 % percentile interval of the difference.
+        The 95 % percentile interval (a confidence interval) of the difference.
     n_resamples, seed : int
-        How it was computed.
+        Number of resamples and seed of the random numbers.
     """
 
     difference: float
@@ -57,7 +58,7 @@ def paired_bootstrap(
     first, second : int64 array, (sentences, 3)
         Matched, gold and test brackets of each sentence.
     n_resamples : int
-        How many times to draw the sentences anew.
+        Number of bootstrap resamples.
     seed : int
         The same seed gives the same result.
     quiet : bool
@@ -77,7 +78,7 @@ def paired_bootstrap(
     >>> round(test.difference, 6), test.p_value
     (10.0, 0.01)
     """
-    import numpy as np  # noqa: PLC0415 - scoring one file does without it
+    import numpy as np  # noqa: PLC0415 - scoring one file does not need it
 
     one, other = (np.ascontiguousarray(counts, dtype=np.int64) for counts in (first, second))
     (difference,) = f_measures(one.sum(axis=0)) - f_measures(other.sum(axis=0))
@@ -89,7 +90,7 @@ def paired_bootstrap(
                 chunk = differences[start : start + CHUNK]
                 resample_differences(bit_generator, one, other, chunk)
                 bar.update(len(chunk))
-    # Equal up to rounding counts as equal: without this the smallest p-values would depend on the last bit.
+    # Differences that are equal up to rounding count as equal, or the smallest p-values would depend on the last bit.
     as_extreme = np.abs(differences - difference) >= abs(difference) - 1e-9
     low, high = np.quantile(differences, [0.025, 0.975])
     p_value = (1 + int(as_extreme.sum())) / (1 + n_resamples)
