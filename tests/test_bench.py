@@ -105,7 +105,7 @@ def test_markovisation(bench):
 
 def test_markovisation_needs_both_treebanks(bench):
     assert "--train and --dev go together" in bench("markovisation", "--dev=village:dev", code=2)
-    assert "--slices=all: must be of" in bench("markovisation", "--slices=all", code=2)
+    assert "--slices=all: must be among" in bench("markovisation", "--slices=all", code=2)
 
 
 def test_train(bench):
@@ -115,16 +115,16 @@ def test_train(bench):
     head, *rows = text.splitlines()[1:4]
     assert head.split()[:2] == ["sentences", "nodes"]
     assert [row.split()[0] for row in rows] == ["20", "40"]
-    titles = re.findall(r"^planted (.*) after", text, flags=re.MULTILINE)
+    titles = re.findall(r"^recovery of known (.*) after", text, flags=re.MULTILINE)
     assert titles == ["fragments", "initial trees, with insertion,", "auxiliary trees, with insertion,"]
-    blocks = re.split(r"^(?:planted|to the letter|up to nodes) ?.*\n", text, flags=re.MULTILINE)[1:]
+    blocks = re.split(r"^(?:recovery|exact match|up to nodes) ?.*\n", text, flags=re.MULTILINE)[1:]
     for block in filter(None, blocks):
         counts = [
             [int(number) for number in re.findall(r"(?<= )\d+(?= )", f"{line} ")] for line in block.splitlines()[1:]
         ]
         assert [sum(column) for column in zip(*counts[:-1], strict=True)] == counts[-1]
-        n_planted, n_recalled, n_found, n_right = counts[-1]
-        assert n_recalled == n_right <= min(n_planted, n_found)
+        n_known, n_recalled, n_found, n_right = counts[-1]
+        assert n_recalled == n_right <= min(n_known, n_found)
 
 
 def test_fragments_that_differ_in_nodes_with_one_expansion_are_the_same():
@@ -137,7 +137,7 @@ def test_fragments_that_differ_in_nodes_with_one_expansion_are_the_same():
     assert module.expanded("(S (X a) (E (. )))", only) == "(S (X a) (E (. .)))"
 
 
-def test_scaling_measures_fits_and_foretells(bench, tmp_path):
+def test_scaling_measures_fits_and_predicts(bench, tmp_path):
     points = tmp_path / "points.tsv"
     options = (f"--points={points}", "--quiet", "--machines=2", "--cores=2")
     text = bench("scaling", *options, "--measure", "--sizes=20,40,60", "--sweeps=1", "--parse=2")

@@ -71,4 +71,4 @@ def test_every_command_is_introduced(name):
     """In the README, and in the table of the page on commands, which says where to read on."""
     assert f"    tsgkit {name} " in (ROOT / "README.md").read_text("utf-8")
     page = (ROOT / "docs" / "commands.rst").read_text("utf-8")
-    assert f"``{name}``" in page.partition("Where more is said")[2].partition("\n\nA ")[0]
+    assert f"``{name}``" in page.partition("Pages about each command")[2].partition("\n\nA ")[0]

@@ -39,7 +39,7 @@ def test_cohn2010(experiment, tmp_path):
     text = experiment("cohn2010", "--treebank=village")
     assert (tmp_path / "cohn2010.rst").read_text(encoding="utf-8") == text
     assert (tmp_path / "cohn2010-log-joint.svg").read_text(encoding="utf-8").startswith("<?xml")
-    rows = table(text, "sampler +start +process +objective")[1:]
+    rows = table(text, "sampler +init +process +objective")[1:]
     assert len(rows) == 10
     assert rows[0][:4] == ["blocked", "minimal", "dp", "mer"]
     assert rows[0][-2:] == ["77.98", "78.40"]

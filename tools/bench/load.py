@@ -1,21 +1,21 @@
-"""The web page under load: requests a second, how long they take, and what happens above the limit.
+"""The web server under load: requests per second, latency, and refusals above the limit.
 
 Usage:
   tools.bench.load [options] [MODEL]
   tools.bench.load -h | --help | --version
 
-Run it as ``python -m tools.bench.load``. Starts `tsgkit serve` on this machine, with a PCFG of the bundled
-treebank unless a MODEL is given, and asks it as fast as it answers: one asker, as many as it has workers, as many as it
-lets wait, and many more.
-Then the same while slow clients hold connections open, and while others send too much. Ends with 1 if a request got
-anything but an answer or, above the limit, a 503.
+Run it as ``python -m tools.bench.load``. It starts `tsgkit serve` on this machine, with a PCFG of the bundled
+treebank unless a MODEL is given, and sends requests as fast as they are answered: from one client, from as many as
+there are workers, from as many as can wait in the queue, and from many more. Then it does the same while slow clients
+keep connections open, and while others send bodies that are too large. The exit code is 1 if a request got anything
+but an answer or, above the limit, a 503.
 
 Options:
-  --seconds=N     of every measurement [default: 5]
+  --seconds=N     duration of each measurement [default: 5]
   --threads=N     workers of the server [default: 2]
-  --queue=N       requests that may wait for one [default: 32]
-  --askers=N      more than both together, at last [default: 100]
-  --timeout=S     of the server [default: 5]
+  --queue=N       length of its queue [default: 32]
+  --askers=N      clients beyond both together, in the last measurement [default: 100]
+  --timeout=S     timeout of the server [default: 5]
   -h --help       this text
   --version       the version
 """
@@ -48,13 +48,13 @@ ANSWERED, BUSY, TOO_LARGE = 200, 503, 413
 N_SLOW, N_LARGE = 8, 4
 LARGE_BODY = 2_000_000
 PATIENCE = 60.0
-# A server that has seen enough may close the connection while the rest is still being sent.
+# The server may close the connection while the rest of a large body is still being sent.
 RESET = ("BrokenPipeError", "ConnectionResetError")
 
 
 @dataclass
 class Tally:
-    """What the askers of one measurement got."""
+    """The responses to the clients of one measurement."""
 
     statuses: Counter[int | str] = field(default_factory=Counter)
     seconds: list[float] = field(default_factory=list)  # until an answer; refusals do not count
@@ -68,7 +68,7 @@ class Tally:
 
     @property
     def n_failed(self) -> int:
-        """Requests that got something else than an answer or a clean refusal."""
+        """Requests that got anything but an answer or a refusal."""
         return sum(count for status, count in self.statuses.items() if status not in (ANSWERED, BUSY))
 
     def line(self, name: str, n_askers: int, duration: float) -> str:
@@ -82,10 +82,10 @@ class Tally:
 
 @contextlib.contextmanager
 def server(model: str, threads: int, queue: int, timeout: float) -> Iterator[int]:
-    """A server in a process of its own; gives its port."""
+    """A server in a separate process; yields its port."""
     options = ["--port=0", f"--threads={threads}", f"--queue={queue}", f"--timeout={timeout:g}"]
     worker = [sys.executable, "-m", "tsgkit", "serve", *options, model]
-    # Its log goes to a file: a pipe that nobody empties would hold it up.
+    # Its log goes to a file: a pipe that nobody reads would block it.
     with tempfile.NamedTemporaryFile("r") as log, open(log.name, "w") as target:
         process = subprocess.Popen(worker, stderr=target)
         try:
@@ -100,7 +100,7 @@ def server(model: str, threads: int, queue: int, timeout: float) -> Iterator[int
 
 
 def ask(port: int, text: str) -> int | str:
-    """The status of one request, or what went wrong."""
+    """The status of one request, or the error."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
     try:
         body = json.dumps({"text": text})
@@ -122,7 +122,7 @@ def ask(port: int, text: str) -> int | str:
 
 
 def measure(port: int, n_askers: int, duration: float) -> Tally:
-    """Ask from so many threads for so long."""
+    """Send requests from `n_askers` threads for `seconds`."""
     tally = Tally()
     end = time.monotonic() + duration
 
@@ -143,7 +143,7 @@ def measure(port: int, n_askers: int, duration: float) -> Tally:
 
 @contextlib.contextmanager
 def meanwhile(n_threads: int, work: Callable[[threading.Event], None]) -> Iterator[None]:
-    """Others at work, each until its event is set."""
+    """Background clients, each of which runs until its event is set."""
     stop = threading.Event()
     threads = [threading.Thread(target=work, args=(stop,)) for _ in range(n_threads)]
     for thread in threads:
@@ -157,7 +157,7 @@ def meanwhile(n_threads: int, work: Callable[[threading.Event], None]) -> Iterat
 
 
 def trickle(port: int, stop: threading.Event) -> None:
-    """A client that sends a byte now and then and never finishes."""
+    """A client that sends a byte now and then and never completes its request."""
     start = (
         b"POST /api/parse HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
     )
@@ -168,14 +168,14 @@ def trickle(port: int, stop: threading.Event) -> None:
 
 
 def send_too_much(port: int, refused: Counter[int | str], stop: threading.Event) -> None:
-    """A client that sends far more than is allowed, again and again."""
+    """A client that repeatedly sends a body that is too large."""
     while not stop.is_set():
         refused[ask(port, "x" * LARGE_BODY)] += 1
 
 
 def run(port: int, threads: int, queue: int, askers: int, seconds: float) -> int:
     """All measurements; returns how many requests failed."""
-    print(f"{'':<18}{'askers':>7}{'answers/s':>11}{'p50 ms':>9}{'p99 ms':>9}{'answered':>10}{'busy':>7}{'failed':>8}")
+    print(f"{'':<18}{'clients':>7}{'answers/s':>11}{'p50 ms':>9}{'p99 ms':>9}{'answered':>10}{'busy':>7}{'failed':>8}")
     limit, refused = threads + queue, Counter[int | str]()
     alone = ("alone", contextlib.nullcontext())
     slow = (f"{N_SLOW} slow clients", meanwhile(N_SLOW, partial(trickle, port)))

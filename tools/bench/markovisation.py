@@ -1,19 +1,18 @@
-"""Score the plain PCFG: markovisation, unknown words, binarisation and objectives, as a table.
+"""F1 of the PCFG by markovisation, model of unknown words, binarisation and objective, as tables.
 
 Usage:
   tools.bench.markovisation [options]
   tools.bench.markovisation -h | --help | --version
 
-Run it as ``python -m tools.bench.markovisation``. It trains on one treebank and parses another: of the
-WSJ sample if the environment variable TSGKIT_TREEBANKS names the folder it is in, else of the bundled one.
-F1 is EVALB's and the strict one, in which nothing is left out; speed is in sentences a second of processor
-time.
+Run it as ``python -m tools.bench.markovisation``. It trains and evaluates on the WSJ sample if the environment variable
+TSGKIT_TREEBANKS names its folder, else on the bundled treebank. F1 is EVALB's; strict F1 counts all brackets; rates are
+sentences per second of processor time.
 
 Options:
-  --train=TREEBANK  What to train on, as for `tsgkit prepare`.
-  --dev=TREEBANK    What to parse.
-  --sentences=N     Sentences at most.
-  --slices=NAMES    Which tables: markovisation, unknown, binarisation, objectives. All unless given.
+  --train=TREEBANK  Training trees, as for `tsgkit prepare`.
+  --dev=TREEBANK    Trees to evaluate on.
+  --sentences=N     Maximum number of sentences.
+  --slices=NAMES    Tables: markovisation, unknown, binarisation, objectives; all by default.
   -h --help         This text.
   --version         The version.
 """
@@ -88,7 +87,7 @@ def main(argv: list[str]) -> int:
     arguments = parse_arguments(__doc__, argv)
     names = arguments["--slices"].split(",") if arguments["--slices"] else list(SLICES)
     if unknown := [name for name in names if name not in SLICES]:
-        raise UsageError(f"--slices={unknown[0]}: must be of {', '.join(SLICES)}")
+        raise UsageError(f"--slices={unknown[0]}: must be among {', '.join(SLICES)}")
     treebank = treebank_of(arguments["--train"], arguments["--dev"])
     treebank.gold = treebank.gold[: optional_integer(arguments, "--sentences", 1)]
     n_train, n_gold = len(treebank.train), len(treebank.gold)
@@ -114,7 +113,7 @@ def treebank_of(train: str | None, dev: str | None) -> Treebank:
 def rows(
     treebank: Treebank, settings: list[Setting], measured: dict[Setting, tuple[str, ...]]
 ) -> Iterator[tuple[str, ...]]:
-    """The rows of a table; what is measured already is not measured again."""
+    """The rows of a table; settings that several tables share are measured once."""
     for setting in settings:
         if setting not in measured:
             measured[setting] = measure(treebank, setting)

@@ -1,28 +1,28 @@
-"""Time the parser: speed, growth with length, memory, search errors, and others' parsers beside it.
+"""Speed of the parser, growth with length, memory, search errors, and comparison with other parsers.
 
 Usage:
   tools.bench.parse [options]
   tools.bench.parse -h | --help | --version
 
-Run it as ``python -m tools.bench.parse``. The treebanks are the bundled one, a generated one, and
-the WSJ sample if the environment variable TSGKIT_TREEBANKS names the folder it is in. Speed is in sentences
-a second of processor time, every sentence in its fastest run; only the gain by threads is in time on the
-clock, and means little on a busy machine.
+Run it as ``python -m tools.bench.parse``. The treebanks are the bundled one, a generated one, and the WSJ sample if
+the environment variable TSGKIT_TREEBANKS names its folder. Rates are sentences per second of processor time, with the
+minimum over runs for every sentence; only the speed-up of threads is in wall-clock time, which is unreliable on a
+busy machine.
 
-NLTK's ViterbiParser parses a few short sentences with the same grammar. If BERKELEY_JAR names the Berkeley
-parser and BERKELEY_GRAMMAR a grammar trained with it on the same trees, it parses the last treebank too, in turn with
-ours and with the --models.
+NLTK's ViterbiParser parses a few short sentences with the same grammar. If BERKELEY_JAR names the Berkeley parser and
+BERKELEY_GRAMMAR a grammar trained with it on the same trees, it parses the last treebank as well, alternating with
+tsgkit and with the --models.
 
 Options:
-  --treebanks=NAMES  Of village, generated and wsj-sample, separated by commas; all there are unless given.
-  --train=N          Training trees at most.
-  --sentences=N      Sentences of each treebank at most.
-  --repeat=N         Runs of everything that is timed. [default: 3]
+  --treebanks=NAMES  Some of village, generated and wsj-sample, separated by commas; all by default.
+  --train=N          Maximum number of training trees.
+  --sentences=N      Maximum number of sentences of each treebank.
+  --repeat=N         Runs of each measurement. [default: 3]
   --errors=N         Sentences that are also parsed without pruning. [default: 60]
-  --nltk=N           Sentences for NLTK, of 5 to 10 words; 0 for none. [default: 4]
-  --models=FILES     Models, separated by commas, that parse beside the Berkeley parser: the first alone, and all of
-                     them together.
-  --longest=N        Growth is fitted over lengths from 10 to this; 0 for none. [default: 100]
+  --nltk=N           Sentences of 5 to 10 words for NLTK; 0: none. [default: 4]
+  --models=FILES     Models, separated by commas, to compare with the Berkeley parser: the first one, and the product of
+                     all.
+  --longest=N        Growth is fitted over lengths from 10 to this; 0: do not fit it. [default: 100]
   -h --help          This text.
   --version          The version.
 """
@@ -64,12 +64,11 @@ GENERATED_VOCABULARY = 2000
 PLAIN, DEFAULT = (0, 1), (1, 2)
 SETTINGS = [(*markovisation, objective) for markovisation in (PLAIN, DEFAULT) for objective in ("mpd", "max-rule")]
 NLTK_LENGTHS = range(5, 11)
-# Ours is so much faster that a run of all the sentences for NLTK must be repeated to be seen on the clock.
+# tsgkit is so much faster that it must repeat the sentences for NLTK to be measurable.
 NLTK_REPEAT = 50
 SENTENCES_PER_LENGTH = 5
-# Parse a file and say how much memory that took at most. What `getrusage` says of a child is no less than
-# what its parent had.
-PARSE_AND_SAY = """
+# Parse a file and print the peak memory. `getrusage` would not report less for a child than its parent used.
+PARSE_AND_PRINT_MEMORY = """
 import sys
 from tsgkit.tools.parse import main
 code = main(sys.argv[1:])
@@ -100,7 +99,7 @@ class Treebank:
 
 @dataclass
 class Timing:
-    """What came of parsing a treebank sentence by sentence."""
+    """The results of parsing a treebank sentence by sentence."""
 
     seconds: np.ndarray
     trees: list[Tree]
@@ -108,7 +107,7 @@ class Timing:
 
     @property
     def rate(self) -> float:
-        """Sentences a second of processor time."""
+        """Sentences per second of processor time."""
         return len(self.seconds) / float(self.seconds.sum())
 
 
@@ -134,7 +133,7 @@ def main(argv: list[str]) -> int:
 
 
 def write(lines: Iterator[str]) -> None:
-    """Print lines as they come: the whole takes minutes."""
+    """Print each line at once: everything together takes minutes."""
     for line in lines:
         print(line, flush=True)
     print(flush=True)
@@ -144,7 +143,7 @@ def write(lines: Iterator[str]) -> None:
 
 
 def chosen_treebanks(arguments: dict[str, Any]) -> list[Treebank]:
-    """The treebanks that the options ask for, cut to the size they ask for."""
+    """The treebanks of the options, with the numbers of trees of the options."""
     n_train, n_gold = (optional_integer(arguments, option, 1) for option in ("--train", "--sentences"))
     sources: dict[str, Callable[[], Treebank]] = {
         "village": village,
@@ -160,7 +159,7 @@ def chosen_treebanks(arguments: dict[str, Any]) -> list[Treebank]:
 
 
 def wsj_sample() -> tuple[Path, Path] | None:
-    """The files of the WSJ sample to train on and to parse, if they are there."""
+    """The files of the WSJ sample to train and to evaluate on, if they exist."""
     folder = os.environ.get("TSGKIT_TREEBANKS")
     if not folder:
         return None
@@ -190,7 +189,7 @@ def cleaned(trees: Any) -> list[Tree]:
 
 
 def timed(parser: Parser, sentences: Sequence[Words], n_runs: int = 1) -> Timing:
-    """Parse sentences one by one on one thread, each as often as there are runs; its fastest counts."""
+    """Parse sentences one by one on one thread; the minimum over runs counts for each sentence."""
     seconds = np.full(len(sentences), np.inf)
     for _ in range(n_runs):
         trees, n_fallbacks = [], 0
@@ -245,7 +244,7 @@ def speed_report(treebank: Treebank, n_runs: int, n_errors: int) -> Iterator[str
 
 
 def gain_by_threads(parser: Parser, sentences: Sequence[Words], n_runs: int) -> float:
-    """How many times faster two threads are than one, on the clock; the fastest runs of both."""
+    """The speed-up of two threads over one in wall-clock time, by the minimum over runs."""
     one = two = float("inf")
     for _ in range(n_runs):
         one = min(one, clock_seconds(parser, sentences, 1))
@@ -261,7 +260,7 @@ def clock_seconds(parser: Parser, sentences: Sequence[Words], threads: int) -> f
 
 
 def search_errors(parser: Parser, sentences: Sequence[Words], n_sentences: int) -> str:
-    """In how many of sentences from all over the treebank pruning changes the tree."""
+    """In how many sentences, evenly spaced over the treebank, pruning changes the tree."""
     if len(parser.model.stages) == 1 or not n_sentences:
         return "-"
     step = max(1, len(sentences) // n_sentences)
@@ -280,20 +279,20 @@ def length_table(timings: dict[str, np.ndarray], lengths: Sequence[int]) -> str:
     return columns(("words", "sentences", *timings), rows)
 
 
-# ---- as a command, beside the Berkeley parser ------------------------------------------------------------
+# ---- complete commands, and the Berkeley parser ----------------------------------------------------------
 
 
 def peak_megabytes(model: Model, objective: str, sentences: Sequence[Words]) -> str:
-    """The most memory that ``tsgkit parse`` takes for these sentences, in a process of its own."""
+    """The peak memory of ``tsgkit parse`` for these sentences, in a separate process."""
     with tempfile.TemporaryDirectory() as folder:
         return command_megabytes(ours(model, objective, sentences, Path(folder)))
 
 
 def command_megabytes(arguments: list[str]) -> str:
-    """The most memory that ``tsgkit parse`` takes with these arguments."""
+    """The peak memory of ``tsgkit parse`` with these arguments."""
     if not os.path.exists("/proc/self/status"):
         return "-"
-    program = [sys.executable, "-c", PARSE_AND_SAY, *arguments]
+    program = [sys.executable, "-c", PARSE_AND_PRINT_MEMORY, *arguments]
     said = subprocess.run(program, stdout=subprocess.PIPE, check=True, text=True).stdout
     return f"{int(said) / 1024:.0f}"
 
@@ -311,7 +310,7 @@ def write_sentences(path: Path, sentences: Sequence[Words]) -> None:
 
 
 def processor_seconds(program: list[str]) -> float:
-    """Run a program; the processor time that it took."""
+    """Run a program; returns its processor time."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(program, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -319,7 +318,7 @@ def processor_seconds(program: list[str]) -> float:
 
 
 def berkeley_command() -> list[str]:
-    """How the Berkeley parser is started, if it is there."""
+    """The command of the Berkeley parser, if it is available."""
     jar = os.environ.get("BERKELEY_JAR")
     if not jar:
         return []
@@ -327,16 +326,16 @@ def berkeley_command() -> list[str]:
     for variable, path in (("BERKELEY_JAR", jar), ("BERKELEY_GRAMMAR", grammar)):
         if not os.path.isfile(path):
             raise UsageError(f"{variable}={path}: no such file")
-    # A collector of garbage with threads of its own would count as processor time.
+    # The threads of a parallel garbage collector would count as processor time.
     return ["java", "-XX:+UseSerialGC", "-Xmx2g", "-jar", jar, "-gr", grammar]
 
 
 def berkeley_report(
     treebank: Treebank, start_theirs: list[str], n_runs: int, models: Sequence[str] = ()
 ) -> Iterator[str]:
-    """Both parsers as commands on the same file, in turn; loading the grammar counts."""
+    """Both parsers as commands on the same file, alternately; the time to load the grammar counts."""
     sentences = treebank.sentences
-    yield f"=== beside the Berkeley parser: {treebank.name}, {len(sentences)} sentences, whole commands ==="
+    yield f"=== compared with the Berkeley parser: {treebank.name}, {len(sentences)} sentences, complete commands ==="
     with tempfile.TemporaryDirectory() as name:
         programs, outputs = {}, {}
         write_sentences(Path(name, "sentences"), sentences)
@@ -376,22 +375,22 @@ def berkeley_report(
 
 
 def products_of(models: Sequence[str]) -> dict[str, list[str]]:
-    """The first of several models alone, and all of them together, by the names that they have in tables."""
+    """The first model and the product of all, by their names in the tables."""
     products = {os.path.basename(models[0]): [models[0]]} if models else {}
     return products | ({f"product of {len(models)}": list(models)} if len(models) > 1 else {})
 
 
 def read_output(path: Path) -> list[str]:
-    """One tree a line; the Berkeley parser leaves the root without a label, and ``(())`` for a failure."""
+    """One tree per line; the Berkeley parser omits the label of the root, and prints ``(())`` for a failure."""
     lines = path.read_text(encoding="utf-8").splitlines()
     return ["" if line == "(())" else f"(TOP{line[1:]}" if line.startswith("( ") else line for line in lines]
 
 
-# ---- beside NLTK -----------------------------------------------------------------------------------------
+# ---- compared with NLTK--------------------------------------------------------------------------------------
 
 
 def nltk_report(treebank: Treebank, n_sentences: int) -> Iterator[str]:
-    """NLTK's Viterbi parser and ours, with the same grammar on the same sentences."""
+    """NLTK's Viterbi parser and tsgkit, with the same grammar on the same sentences."""
     model = treebank.model(*PLAIN)
     parser = Parser(model, objective="mpd")
     known = set(model.grammar.words)
@@ -399,14 +398,14 @@ def nltk_report(treebank: Treebank, n_sentences: int) -> Iterator[str]:
     usable = (words for words in short if known.issuperset(model.preparation.vocabulary_words(words)))
     sentences = list(itertools.islice(usable, n_sentences))
     yield (
-        f"=== beside NLTK's ViterbiParser: {treebank.name}, h={PLAIN[0]} v={PLAIN[1]} mpd,"
+        f"=== compared with NLTK's ViterbiParser: {treebank.name}, h={PLAIN[0]} v={PLAIN[1]} mpd,"
         f" {len(sentences)} sentences of {min(NLTK_LENGTHS)} to {max(NLTK_LENGTHS)} words ==="
     )
     start = time.process_time()
     for words in sentences * NLTK_REPEAT:
         parser.analyse(words)
     own_seconds = (time.process_time() - start) / NLTK_REPEAT
-    # Newer versions of NLTK give up on a sentence after five seconds, unless told not to.
+    # Newer versions of NLTK stop after five seconds by default.
     no_limit = {"max_time": None} if "max_time" in signature(ViterbiParser).parameters else {}
     theirs = ViterbiParser(nltk_grammar(model.grammar), **no_limit)
     start = time.process_time()
@@ -420,7 +419,7 @@ def nltk_report(treebank: Treebank, n_sentences: int) -> Iterator[str]:
         for tree, words in zip(trees, sentences, strict=True)
     )
     mean = own_seconds / len(sentences), their_seconds / len(sentences)
-    yield f"ours {mean[0]:.6f} s per sentence, NLTK {mean[1]:.2f} s"
+    yield f"tsgkit {mean[0]:.6f} s per sentence, NLTK {mean[1]:.2f} s"
     yield (
         f"{their_seconds / own_seconds:.0f} times as fast;"
         f" the best trees are equally probable in {n_equal} of {len(sentences)}"
@@ -428,7 +427,7 @@ def nltk_report(treebank: Treebank, n_sentences: int) -> Iterator[str]:
 
 
 def nltk_grammar(grammar: WeightedGrammar) -> PCFG:
-    """The same grammar as NLTK writes it."""
+    """The same grammar in NLTK's format."""
     symbols = [Nonterminal(grammar.name_of(symbol)) for symbol in range(grammar.n_symbols)]
     productions = [
         ProbabilisticProduction(symbols[parent], [symbols[child] for child in children], prob=weight)
@@ -449,7 +448,7 @@ def nltk_grammar(grammar: WeightedGrammar) -> PCFG:
 
 
 def growth_report(treebank: Treebank, lengths: Sequence[int], n_runs: int) -> Iterator[str]:
-    """Seconds per sentence against its length, and the exponent of the power of it that fits best."""
+    """Seconds per sentence by length, and the exponent of the fitted power law."""
     yield f"=== growth with length: {treebank.name}, {SENTENCES_PER_LENGTH} sentences of each length ==="
     sentences = [words for length in lengths for words in sentences_of_length(treebank.sentences, length)]
     means, exponents = {}, {}
@@ -467,7 +466,7 @@ def growth_report(treebank: Treebank, lengths: Sequence[int], n_runs: int) -> It
 
 
 def sentences_of_length(sentences: Sequence[Words], length: int) -> list[Words]:
-    """Sentences of exactly this length: those of the treebank one after the other, cut off."""
+    """Sentences of exactly this length: the treebank concatenated and cut."""
     stream = itertools.chain.from_iterable(itertools.cycle(sentences))
     return [list(itertools.islice(stream, length)) for _ in range(SENTENCES_PER_LENGTH)]
 

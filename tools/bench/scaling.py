@@ -1,29 +1,29 @@
-"""What training and parsing cost at any size: measured points, a fit that is checked against them, and a simulation.
+"""Cost of training and parsing at any size: measured points, a power law fitted to them and checked, a simulation.
 
 Usage:
   tools.bench.scaling [options]
   tools.bench.scaling -h | --help | --version
 
-Run it as ``python -m tools.bench.scaling``. With --measure it times sweeps, parses and memory on parts of a
-treebank of growing size, each in a process of its own, and writes the points to a file. Then, from the points of the
-file: a law for every quantity, fitted without the largest size and checked there; and from it what larger jobs would
-cost, the last one by a simulation of a cluster whose workers take chunks of sentences and sometimes die.
+Run it as ``python -m tools.bench.scaling``. With --measure it measures the time of sweeps and of parsing, and the
+memory, on growing parts of a treebank, each in a separate process, and writes the points to a file. Then it fits a
+power law to every quantity in the file, without the largest size, and compares its prediction for that size with the
+measurement. Last, it predicts the cost of larger jobs, one of them by simulating a cluster that loses workers.
 
 Options:
   --points=FILE      The measured points [default: docs/results/scaling.tsv].
   --measure          Measure first.
-  --treebank=FILE    Trees to train on; unless given, CRAFT's if TSGKIT_TREEBANKS names the folder it is in, else
-                     generated ones.
-  --dev=FILE         Trees to parse.
+  --treebank=FILE    Training trees; by default those of CRAFT if the environment variable TSGKIT_TREEBANKS names its
+                     folder, else generated trees.
+  --dev=FILE         Trees whose sentences are parsed.
   --sizes=LIST       Numbers of sentences, separated by commas [default: 1000,2000,4000,8000,16000].
-  --sweeps=N         Sweeps that are timed, after as many that are not [default: 3].
-  --parse=N          Sentences that are parsed [default: 200].
-  --machines=N       Of the simulated cluster [default: 16].
-  --cores=N          Of each machine [default: 16].
-  --chunk=N          Sentences of a chunk [default: 1000].
-  --losses=P         Workers that die within an hour, as a share [default: 0.01].
-  --seed=N           Of the simulation [default: 1].
-  --quiet            No progress.
+  --sweeps=N         Sweeps that are timed, after as many for warming up [default: 3].
+  --parse=N          Number of sentences to parse [default: 200].
+  --machines=N       Machines of the simulated cluster [default: 16].
+  --cores=N          Cores of each machine [default: 16].
+  --chunk=N          Sentences per chunk [default: 1000].
+  --losses=P         Fraction of workers lost per hour [default: 0.01].
+  --seed=N           Seed of the simulation [default: 1].
+  --quiet            Do not report progress.
   -h --help          This text.
   --version          The version.
 """
@@ -57,15 +57,15 @@ from tsgkit.treebank.synthetic import generate
 from . import from_checkout
 
 SPLITS = 4
-# Sections 2 to 21 of the Penn Treebank, and a sentence of ordinary length.
+# Tokens in sections 2 to 21 of the Penn Treebank, and words of an average sentence.
 PENN_TOKENS, SENTENCE = 950_028, 24
 MEMORY = "MB"
-# What is timed, and what the columns of the points mean.
+# The measured quantities.
 QUANTITIES = {
     "tsg sweep": "a sweep of the blocked sampler of a TSG",
     "split sweep": f"a sweep over subcategories in the last of {SPLITS} splits",
     "joint sweep": "a sweep over fragments and subcategories together",
-    "sentence": "parsing a sentence with the grammar after that",
+    "sentence": "parsing a sentence with the resulting grammar",
     MEMORY: "memory of the whole job, in MB",
 }
 
@@ -124,7 +124,7 @@ def trees_of(path: Path | None, skip: int, count: int) -> list[Tree]:
 
 
 def timed_sweeps(training: TsgTraining | SrTraining, first: int, n_sweeps: int) -> float:
-    """Seconds of processor time of a sweep from iteration `first` on, after as many sweeps that do not count."""
+    """Seconds of processor time per sweep from iteration `first` on, after as many sweeps for warming up."""
     for iteration in range(first, first + n_sweeps):
         training.iterate(iteration)
     started = time.process_time()
@@ -165,7 +165,7 @@ def measure_size(train: list[Tree], dev: list[Tree], n_sweeps: int) -> Iterator[
 
 
 def peak_megabytes() -> float:
-    """The largest resident memory of this process, from the kernel's own account of it."""
+    """The peak resident memory of this process."""
     status = Path("/proc/self/status")
     if status.exists():
         for line in status.read_text(encoding="ascii").splitlines():
@@ -180,7 +180,7 @@ MEASURE = "import sys; from tools.bench.scaling import print_points; print_point
 
 
 def print_points(task: str) -> None:
-    """What a process of its own does: the points of one size, one JSON object a line."""
+    """In a separate process: the points of one size, one JSON object per line."""
     given = json.loads(task)
     train, dev = (None if given[part] is None else Path(given[part]) for part in ("train", "dev"))
     trees = trees_of(train, 0, given["sentences"])
@@ -190,7 +190,7 @@ def print_points(task: str) -> None:
 
 
 def measure(arguments: dict[str, Any], sizes: list[int]) -> list[Point]:
-    """The points of all sizes, each in a process of its own, so that memory is its own, too."""
+    """The points of all sizes, each in a separate process, so that the memory of each can be measured."""
     points: list[Point] = []
     train, dev = (treebank_file(arguments[f"--{key}"], part) for key, part in (("treebank", "train"), ("dev", "dev")))
     for size in sizes:
@@ -238,9 +238,9 @@ def read_points(path: Path) -> list[Point]:
                 sizes = int(row["sentences"]), int(row["tokens"])
                 point = Point(row["quantity"], *sizes, float(row["value"]), float(row["spread"]))
             except (KeyError, TypeError, ValueError):
-                raise UsageError(f"{path}:{line}: not a measured point; --measure makes the file") from None
+                raise UsageError(f"{path}:{line}: not a measured point; --measure writes the file") from None
             if point.quantity not in QUANTITIES or min(*sizes, point.value) <= 0:
-                raise UsageError(f"{path}:{line}: not a measured point; --measure makes the file")
+                raise UsageError(f"{path}:{line}: not a measured point; --measure writes the file")
             points.append(point)
     return points
 
@@ -249,20 +249,20 @@ def read_points(path: Path) -> list[Point]:
 
 
 def check_rows(points: dict[str, list[Point]]) -> Iterator[tuple[str, ...]]:
-    """How well the other sizes foretell the largest one."""
+    """How well the smaller sizes predict the largest one."""
     for quantity, own in points.items():
         *others, largest = own
         law = Law.fit(others)
-        foretold = law.at(largest.tokens)
+        predicted = law.at(largest.tokens)
         yield (
-            *(quantity, f"{law.exponent:.2f}", str(largest.tokens), f"{foretold:.4g}", f"{largest.value:.4g}"),
-            f"{foretold / largest.value:.2f}",
+            *(quantity, f"{law.exponent:.2f}", str(largest.tokens), f"{predicted:.4g}", f"{largest.value:.4g}"),
+            f"{predicted / largest.value:.2f}",
         )
 
 
 @dataclass(frozen=True)
 class Costs:
-    """What jobs cost, by the laws of all points."""
+    """Costs of jobs, by the laws fitted to all points."""
 
     laws: dict[str, Law]
 
@@ -293,7 +293,7 @@ def cost_rows(costs: Costs, largest: int) -> Iterator[tuple[str, ...]]:
 
 @dataclass(frozen=True)
 class Cluster:
-    """Workers that take chunks of sentences; a lost worker's chunk is parsed again by another."""
+    """Workers that take chunks of sentences; the chunk of a lost worker is parsed again by another."""
 
     machines: int
     cores: int
@@ -302,7 +302,7 @@ class Cluster:
     seed: int
 
     def hours(self, n_sentences: int, mean: float, spread: float) -> tuple[float, int]:
-        """When the last chunk is done, and how many were lost on the way.
+        """When the last chunk is done, and how many chunks were lost.
 
         A chunk's seconds are normal, by the central limit theorem, with the mean and spread of its sentences.
         """
@@ -342,10 +342,10 @@ def report(points: list[Point], arguments: dict[str, Any]) -> Iterator[str]:
         for place, (sentences, tokens) in enumerate(sizes)
     ]
     yield columns(("sentences", "tokens", *QUANTITIES), rows, 0)
-    yield "\nvalue = factor * tokens ** exponent (memory: a line), without the largest size, checked there\n"
-    yield columns(("quantity", "exponent", "tokens", "foretold", "measured", "ratio"), list(check_rows(by_quantity)))
+    yield "\nvalue = factor * tokens ** exponent (memory: linear), fitted without the largest size, compared with it\n"
+    yield columns(("quantity", "exponent", "tokens", "predicted", "measured", "ratio"), list(check_rows(by_quantity)))
     laws = {name: Law.fit(own) for name, own in by_quantity.items()}
-    yield "\nwhat jobs cost\n"
+    yield "\npredicted costs\n"
     yield columns(("job", "core-hours", "MB"), list(cost_rows(Costs(laws), sizes[-1][1])))
     cluster = Cluster(
         machines=integer(arguments, "--machines", 1),
@@ -360,14 +360,14 @@ def report(points: list[Point], arguments: dict[str, Any]) -> Iterator[str]:
     ideal = n_sentences * mean / 3600 / (cluster.machines * cluster.cores)
     yield (
         f"\na billion words on {cluster.machines} machines of {cluster.cores} cores, in chunks of {cluster.chunk}"
-        f" sentences, one worker in {1 / cluster.losses if cluster.losses else float('inf'):.0f} lost an hour:"
+        f" sentences, one worker in {1 / cluster.losses if cluster.losses else float('inf'):.0f} lost per hour:"
         f" {hours:.1f} hours ({ideal / hours:.1%} of the cores' time is useful), {lost} chunks parsed again\n"
     )
 
 
 @command
 def main(argv: list[str]) -> int:
-    """Measure if asked to; then fit, check and foretell."""
+    """Measure if --measure is given; then fit, check and predict."""
     arguments = parse_arguments(__doc__, argv)
     path = Path(arguments["--points"])
     try:

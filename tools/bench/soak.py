@@ -1,19 +1,19 @@
-"""Whether memory grows: resident memory over many parses and many iterations of every sampler.
+"""Resident memory over many parses and many iterations of every sampler; it must not grow.
 
 Usage:
   tools.bench.soak [options] [JOB...]
   tools.bench.soak -h | --help | --version
 
-Jobs: parse, and the samplers tsg, local, insertion, srtsg and sites; all of them unless named. Each runs in a process
-of its own and prints a curve. After the first half of a job, memory may grow by the tolerance and no more. The samplers
-are checked on the way, too: every tenth part of a run all trees are unseated, which must leave every restaurant empty,
-and seated again.
+Jobs: parse, and the samplers tsg, local, insertion, srtsg and sites; all by default. Each runs in a separate process
+and prints a curve. In the second half of a job, memory may grow by no more than the tolerance. The samplers are
+checked, too: ten times per run all customers of all trees are unseated, which must leave every restaurant empty, and
+seated again.
 
 Options:
   --parses=N        sentences to parse [default: 100000]
-  --iterations=N    of every sampler [default: 1000]
-  --treebank=NAME   to train on [default: village:train]
-  --tolerance=MB    growth over the second half that is still none [default: 2]
+  --iterations=N    iterations of every sampler [default: 1000]
+  --treebank=NAME   training trees [default: village:train]
+  --tolerance=MB    allowed growth over the second half [default: 2]
   -h, --help        this text
   --version         the version
 """
@@ -49,25 +49,25 @@ WORKER = "TSGKIT_SOAK_JOB"
 
 
 def resident_megabytes() -> float:
-    """The memory that this process has in use, as the system sees it."""
+    """The resident memory of this process."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def corpus_of(job: str, treebank: str) -> FlatCorpus:
-    """The training trees as the model of a job wants them."""
+    """The training trees with the preparation for a job."""
     method = "centre-head" if job == "insertion" else "right"
     unknown = UnknownWords("unicode", threshold=0 if job in ("srtsg", "sites") else 1)
     return prepare(read_trees(treebank), binarization=Binarization(method, 0), unknown=unknown)
 
 
 def training_of(job: str, corpus: FlatCorpus, iterations: int) -> TsgTraining | SrTraining:
-    """The sampler of a job with nobody seated.
+    """The sampler of a job with empty restaurants.
 
     The model is its last sample alone: the mean of several grows with every one of them, as it should.
     """
     if job in ("srtsg", "sites"):
-        # Two splits; then, of sites, a phase of its own and one together with subcategories.
+        # Two splits; then one phase for sites and one for sites and subcategories jointly.
         split = max(1, iterations // (20 if job == "sites" else 2))
         rest = max(0, iterations - 2 * split) // 2 if job == "sites" else 0
         own = SrSettings(splits=2, split_iterations=split, site_iterations=rest, joint_iterations=rest, average=1)
@@ -78,7 +78,7 @@ def training_of(job: str, corpus: FlatCorpus, iterations: int) -> TsgTraining | 
 
 
 def require_empty(training: TsgTraining | SrTraining) -> None:
-    """Unseat all trees: every restaurant must be empty then."""
+    """Unseat all customers: every restaurant must be empty then."""
     counts: list[np.ndarray]
     if isinstance(training, TsgTraining):
         training.sampler.empty()
@@ -90,7 +90,7 @@ def require_empty(training: TsgTraining | SrTraining) -> None:
         training.sampler.empty()
         counts = [training.sampler.houses(kind)[:2] for kind in SR_KINDS]
     if any(np.any(each) for each in counts):
-        raise JobError("after all trees were unseated, somebody is left")
+        raise JobError("customers are left after all trees were unseated")
 
 
 def sampling(job: str, treebank: str, iterations: int) -> Iterator[None]:
@@ -109,7 +109,7 @@ def sampling(job: str, treebank: str, iterations: int) -> Iterator[None]:
 
 
 def parsing(treebank: str, n_sentences: int) -> Iterator[None]:
-    """One step for every sentence parsed; by every objective, every product and with scores, in turn."""
+    """One step for every sentence parsed; with every objective, every product and with scores, in turn."""
     corpus = corpus_of("parse", treebank)
     model = cfg_model(corpus)
     parsers = [Parser(model, objective=name, n_samples=20) for name in OBJECTIVES]
@@ -117,12 +117,12 @@ def parsing(treebank: str, n_sentences: int) -> Iterator[None]:
     sentences = [sentence for sentence in corpus.sentences() if len(sentence) <= LONGEST_SENTENCE]
     for place in range(n_sentences):
         parse = parsers[place % len(parsers)].analyse(sentences[place % len(sentences)], k=1 + place % 3)
-        parse.log_probabilities, parse.log_total  # noqa: B018 - found when first asked for
+        parse.log_probabilities, parse.log_total  # noqa: B018 - computed on first access
         yield
 
 
 def measured(steps: Iterator[None], n_steps: int, show: Callable[[str], None]) -> list[float]:
-    """Resident memory at `N_POINTS` places of a job."""
+    """Resident memory at `N_POINTS` points of a job."""
     curve: list[float] = []
     started = time.perf_counter()
     for number_done, _ in enumerate(steps, start=1):
@@ -133,7 +133,7 @@ def measured(steps: Iterator[None], n_steps: int, show: Callable[[str], None]) -
 
 
 def growth(curve: list[float]) -> float:
-    """By how much the second half is above the first, by their largest values: a peak in both is no growth."""
+    """The maximum of the second half minus that of the first: a peak in both is no growth."""
     half = len(curve) // 2
     return max(curve[half:]) - max(curve[:half])
 

@@ -1,24 +1,24 @@
-"""Parse a long file of generated sentences, kill the parser half-way, resume it, and watch its memory.
+"""Parse a long file of generated sentences, kill the parser half-way, resume it, and monitor its memory.
 
 Usage:
   tools.bench.stream [options]
   tools.bench.stream -h | --help | --version
 
-Run it as ``python -m tools.bench.stream``. It trains a PCFG on generated trees, writes generated sentences to
-a file, parses them with `tsgkit parse`, kills that half-way (-9), and lets `tsgkit parse --resume` do the rest. Every
-output tree is compared with its line of input. The table shows the resident memory of the parser as it goes; the exit
-code is 1 if the memory grows, or if a tree is missing, twice there, or of another sentence.
+Run it as ``python -m tools.bench.stream``. It trains a PCFG on generated trees, writes generated sentences to a file,
+parses them with `tsgkit parse`, kills that process half-way (-9), and completes the output with `tsgkit parse
+--resume`. Every output tree is compared with its line of input. The table shows the resident memory of the parser
+over time; the exit code is 1 if the memory grows, or if a tree is missing, duplicated, or of another sentence.
 
 Options:
-  --sentences=N     in the file [default: 1000000]
-  --max-length=N    words of a sentence at most [default: 8]
-  --train=N         trees that the grammar is made of [default: 2000]
-  --threads=N       of the parser [default: 1]
-  --objective=NAME  of the parser [default: mpd]
-  --rows=N          of the table [default: 20]
-  --folder=DIR      where the files go; a new one, which is removed at the end, unless given
-  --seed=N          of the sentences [default: 1]
-  -q, --quiet       no progress
+  --sentences=N     sentences in the file [default: 1000000]
+  --max-length=N    maximum number of words per sentence [default: 8]
+  --train=N         training trees [default: 2000]
+  --threads=N       threads of the parser [default: 1]
+  --objective=NAME  objective of the parser [default: mpd]
+  --rows=N          rows of the table [default: 20]
+  --folder=DIR      folder for the files; a temporary one by default
+  --seed=N          seed of the sentences [default: 1]
+  -q, --quiet       do not report progress
   -h, --help        this text
   --version         the version
 """
@@ -46,15 +46,15 @@ from tsgkit.treebank import Binarization, UnknownWords, prepare
 from tsgkit.treebank.synthetic import SHORTEST_MAX_LENGTH, generate_derivations
 
 LEAF = re.compile(r" ([^ ()]+)\)")
-MEGABYTE = 1 << 10  # of kilobytes, in which the system counts
+MEGABYTE = 1 << 10  # in kilobytes, the unit of the system
 SECONDS_BETWEEN_LOOKS = 0.25
-# Memory is flat if the second half of a run needs at most this much more than the first.
+# Memory does not grow if the second half of a run needs at most this factor more than the first.
 GROWTH = 1.05
 
 
 @dataclass
 class Watched:
-    """What was seen of the parser while it was at work: rows of run, sentences, seconds, kilobytes."""
+    """Measurements of the running parser: rows of run, sentences, seconds, kilobytes."""
 
     n_sentences: int
     output: Path
@@ -62,14 +62,14 @@ class Watched:
 
     @property
     def n_done(self) -> int:
-        """Sentences that are certainly done."""
+        """The number of sentences that are done and on disk."""
         try:
             return int(json.loads(Path(f"{self.output}.partial.json").read_text())["n_done"])
-        except FileNotFoundError:  # not begun, or all done
+        except FileNotFoundError:  # not started, or complete
             return self.n_sentences if self.output.exists() else 0
 
     def watch(self, command: list[str], *, kill_at: int | None = None, quiet: bool = False) -> None:
-        """Run a parser to its end, or until so many sentences are done."""
+        """Run a parser to its end, or until `kill_at` sentences are done."""
         run = self.rows[-1][0] + 1 if self.rows else 1
         process = subprocess.Popen(command)
         started = time.monotonic()
@@ -88,7 +88,7 @@ class Watched:
             raise UsageError(f"the parser ended with exit code {code}")
 
     def table(self, n_rows: int) -> str:
-        """The memory at so many places between the beginning and the end."""
+        """The memory at `n_rows` points between the beginning and the end."""
         marks = [self.n_sentences * place // n_rows for place in range(1, n_rows + 1)]
         chosen: list[tuple[int, int, float, int]] = []
         for mark in marks:
@@ -101,7 +101,7 @@ class Watched:
         return columns(["run", "sentences", "seconds", "MB"], cells, n_left=0)
 
     def growth(self) -> float:
-        """The largest memory in the second half of a run over that in the first half; of all runs the largest."""
+        """The maximum over runs of the peak memory in the second half divided by that in the first half."""
         ratios = []
         for number in {row[0] for row in self.rows}:
             own = [row for row in self.rows if row[0] == number]
@@ -114,7 +114,7 @@ class Watched:
 
 
 def resident(pid: int) -> int:
-    """The resident memory of a process in kilobytes; 0 when it has ended."""
+    """The resident memory of a process in kilobytes; 0 if it has ended."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except (FileNotFoundError, ProcessLookupError):
@@ -139,7 +139,7 @@ def write_input(arguments: dict[str, Any], path: Path) -> None:
 
 
 def first_difference(text: Path, trees: Path) -> int:
-    """The number of the first line whose tree has other words, or is missing or too many; 0 if there is none."""
+    """The number of the first line whose tree has other words, is missing or is extra; 0 if there is none."""
     with text.open(encoding="utf-8") as lines, trees.open(encoding="utf-8") as found:
         number = 0
         for number, line in enumerate(lines, start=1):
@@ -152,16 +152,16 @@ def first_difference(text: Path, trees: Path) -> int:
 def main(argv: list[str]) -> int:
     arguments = parse_arguments(__doc__, argv)
     if not Path("/proc/self/status").exists():
-        raise UsageError("memory is read from /proc, which this system has not")
+        raise UsageError("memory is read from /proc, which this system does not have")
     with tempfile.TemporaryDirectory() as temporary:
         return measure(arguments, Path(arguments["--folder"] or temporary))
 
 
 def measure(arguments: dict[str, Any], folder: Path) -> int:
-    """Make the files, parse, and print what was seen."""
+    """Write the files, parse, and print the measurements."""
     folder.mkdir(exist_ok=True)
     model, text, output = folder / "cfg.model", folder / "sentences", folder / "trees"
-    # Of another seed than the sentences, which would otherwise all be known.
+    # With another seed than the sentences, since otherwise all words would be known.
     brackets = sentences(arguments, integer(arguments, "--train", 1), integer(arguments, "--seed", 0) + 1)
     corpus = prepare(map(Tree.fromstring, brackets), binarization=Binarization("right", 0), unknown=UnknownWords())
     cfg_model(corpus).save(model)
@@ -176,12 +176,13 @@ def measure(arguments: dict[str, Any], folder: Path) -> int:
     seen.watch(parser, quiet=arguments["--quiet"])
     seconds = time.monotonic() - started
     if not seen.rows:
-        raise UsageError(f"--sentences={n_sentences}: too few, they were parsed before anything could be seen")
+        raise UsageError(f"--sentences={n_sentences}: too few; they were parsed before anything could be measured")
     wrong, growth = first_difference(text, output), seen.growth()
     print(seen.table(integer(arguments, "--rows", 1)))
     size = text.stat().st_size / (1 << 20), output.stat().st_size / (1 << 20)
     print(f"{n_sentences} sentences ({size[0]:.1f} MB) to trees ({size[1]:.1f} MB) in {seconds:.0f} s")
-    print(f"memory at most {max(row[3] for row in seen.rows) / MEGABYTE:.1f} MB, {100 * (growth - 1):+.1f} % later on")
+    peak = max(row[3] for row in seen.rows) / MEGABYTE
+    print(f"memory at most {peak:.1f} MB, {100 * (growth - 1):+.1f} % in the second half")
     print("every sentence has its tree" if not wrong else f"line {wrong}: the tree is not that of the sentence")
     return 0 if not wrong and growth <= GROWTH else EXIT_FAILED
 

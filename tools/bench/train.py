@@ -1,24 +1,24 @@
-"""How fast samplers of tree-substitution grammars go, and whether they find what was planted.
+"""Speed of the samplers of tree-substitution grammars, and recovery of the fragments of a synthetic treebank.
 
 Usage:
   tools.bench.train [options]
   tools.bench.train -h | --help | --version
 
 Prints, for generated treebanks of several sizes, node visits per second of the local and the blocked sampler (one
-and two threads), the cost of a blocked iteration relative to a local one, the acceptance rate and the memory; then
-precision and recall of the planted fragments after training, by frequency, without insertions; and of initial and
-auxiliary trees after training with insertion.
+and two threads), the time of a blocked iteration relative to a local one, the acceptance rate and the memory; then
+precision and recall of the fragments of the generating grammar after training, by frequency, without insertions; and
+of initial and auxiliary trees after training with insertion.
 
 Options:
   --sizes=LIST         numbers of sentences, separated by commas [default: 2000,6000,20000]
   --sweeps=N           iterations that are timed [default: 5]
   --warm-up=N          iterations before that [default: 10]
-  --recovery=N         sentences of the treebank in which planted fragments are looked for; 0: none [default: 2000]
-  --iterations=N       of the training for that [default: 200]
-  --type-moves=N       likewise [default: 2000]
-  --init=NAME          likewise: minimal, maximal or random [default: maximal]
-  --seed=N             [default: 1]
-  -q, --quiet          no progress
+  --recovery=N         sentences of the treebank for measuring recovery; 0: do not measure it [default: 2000]
+  --iterations=N       iterations of that training [default: 200]
+  --type-moves=N       type moves per iteration of that training [default: 2000]
+  --init=NAME          its initialisation: minimal, maximal or random [default: maximal]
+  --seed=N             seed [default: 1]
+  -q, --quiet          do not report progress
   -h, --help           this text
   --version            the version
 """
@@ -43,7 +43,7 @@ from tsgkit.treebank.fragments import canonical, format_fragment, n_rules, read_
 from tsgkit.treebank.synthetic import generate, generate_derivations, synthetic_grammar, without_marks
 
 FREQUENCIES = (0, 3, 10, 30, 100, 2**62)
-KEPT = 3  # a fragment counts as found when it is used at least so often
+KEPT = 3  # a fragment is found if its count is at least this
 
 
 def corpus_of(n_sentences: int, seed: int, insertions: bool = False) -> FlatCorpus:
@@ -53,12 +53,12 @@ def corpus_of(n_sentences: int, seed: int, insertions: bool = False) -> FlatCorp
 
 
 def binarization(insertions: bool) -> Binarization:
-    """That which is usual for models with insertion, or without."""
+    """The default binarisation of models with insertion, or without."""
     return Binarization("centre-head" if insertions else "right", 0)
 
 
 def visits_per_second(sweep: Callable[[int], Any], first: int, n_sweeps: int, n_nodes: int, wall: bool) -> float:
-    """Nodes visited per second, of processor time or, for several threads, of the clock."""
+    """Nodes visited per second of processor time or, for several threads, of wall-clock time."""
     clock = time.perf_counter if wall else time.process_time
     started = clock()
     for iteration in range(first, first + n_sweeps):
@@ -87,7 +87,7 @@ def measure(n_sentences: int, arguments: dict[str, Any]) -> dict[str, float]:
 
 
 def only_expansions(corpus: FlatCorpus) -> dict[str, list[Tree | str]]:
-    """For every label that has one rule in the treebank, what it becomes; open nodes are trees without children."""
+    """The expansion of every label with a single rule in the treebank; frontier nodes are trees without children."""
     trees = number_rules(corpus)
     n_expansions = Counter(trees.rule_label.tolist())
     result: dict[str, list[Tree | str]] = {}
@@ -100,7 +100,7 @@ def only_expansions(corpus: FlatCorpus) -> dict[str, list[Tree | str]]:
 
 
 def expanded(fragment: str, only: dict[str, list[Tree | str]]) -> str:
-    """A fragment that goes on at every open node where it can go on in one way only."""
+    """A fragment with every frontier node expanded that has a single expansion."""
 
     def expand(node: Tree | str) -> Tree | str:
         if not isinstance(node, Tree):
@@ -112,7 +112,7 @@ def expanded(fragment: str, only: dict[str, list[Tree | str]]) -> str:
 
 
 def find_planted(arguments: dict[str, Any], insertions: bool) -> Iterator[str]:
-    """Train on a generated treebank and compare elementary trees with those of its grammar."""
+    """Train on a generated treebank and compare the elementary trees with those of the generating grammar."""
     iterations, seed = integer(arguments, "--iterations", 1), integer(arguments, "--seed", 0)
     n_sentences = integer(arguments, "--recovery", 0)
     corpus = corpus_of(n_sentences, seed, insertions)
@@ -127,12 +127,12 @@ def find_planted(arguments: dict[str, Any], insertions: bool) -> Iterator[str]:
     derivations = generate_derivations(n_sentences, seed, insertions)
     steps = Counter(without_marks(step) for derivation in derivations for step in derivation.steps)
     only = only_expansions(corpus)
-    start = f"{iterations} iterations from the {settings.init} start"
+    start = f"{iterations} iterations from the {settings.init} initialisation"
     grammar = synthetic_grammar(insertions)
     for kind, trees in (("initial", grammar.initial), ("auxiliary", grammar.auxiliary)):
         if not trees:
             continue
-        # A flat rule of three children is two rules after binarisation, so it counts here as well.
+        # A rule with three children is two rules after binarisation, so it is included here as well.
         planted: Counter[str] = Counter()
         for tree in trees:
             planted[format_fragment(binarization(insertions).apply(read_fragment(tree.brackets)))] += steps[
@@ -142,17 +142,17 @@ def find_planted(arguments: dict[str, Any], insertions: bool) -> Iterator[str]:
         for fragment in map(table.fragment, table.select(kind=kind)):
             found[fragment.brackets] += int(fragment.count)
         name = f"{kind} trees, with insertion," if insertions else "fragments"
-        yield f"planted {name} after {start}; found: used at least {KEPT} times"
+        yield f"recovery of known {name} after {start}; found: count of at least {KEPT}"
         for title, same in (
-            ("to the letter", canonical),
-            ("up to nodes that expand in one way only", lambda fragment: expanded(fragment, only)),
+            ("exact match", canonical),
+            ("up to nodes with a single expansion", lambda fragment: expanded(fragment, only)),
         ):
             yield title
             yield from recovery_lines(merged(found, same), merged(planted, same))
 
 
 def merged(counts: Counter[str], same: Callable[[str], str]) -> Counter[str]:
-    """Counts of fragments of at least two rules that are the same."""
+    """Counts of the fragments of at least two rules, with equivalent fragments merged."""
     result: Counter[str] = Counter()
     for fragment, count in counts.items():
         if n_rules(same(fragment)) > 1:
@@ -161,9 +161,9 @@ def merged(counts: Counter[str], same: Callable[[str], str]) -> Counter[str]:
 
 
 def recovery_lines(found: Counter[str], planted: Counter[str]) -> Iterator[str]:
-    """Recall by how often a planted fragment was used to make the treebank, precision by how often one is used now."""
+    """Recall by the number of uses of a known fragment in the treebank, precision by the count of a found one."""
     kept = {fragment for fragment, count in found.items() if count >= KEPT}
-    yield f"{'uses':>10}  {'planted':>8}  {'of them found':>13}  {'found':>8}  {'of them planted':>15}"
+    yield f"{'uses':>10}  {'known':>8}  {'of them found':>13}  {'found':>8}  {'of them known':>15}"
     for first, last in (*pairwise(FREQUENCIES), (0, None)):
         name = "all" if last is None else f"{first}-{last - 1}" if last < FREQUENCIES[-1] else f"{first}-"
 
@@ -187,7 +187,7 @@ def main(argv: list[str]) -> int:
     arguments = parse_arguments(__doc__, argv)
     sizes = [int(size) for size in arguments["--sizes"].split(",")]
     rows = [measure(size, arguments) for size in progress(sizes, "sizes", "sizes", quiet=arguments["--quiet"])]
-    print("node visits per second, by treebank size (blocked 2: by the clock)")
+    print("node visits per second, by treebank size (blocked 2: wall-clock time)")
     print("  ".join(f"{name:>15}" for name in rows[0]))
     for row in rows:
         print("  ".join(f"{value:>15.3g}" if value < 100 else f"{value:>15.0f}" for value in row.values()))

@@ -1,20 +1,20 @@
-"""Tree-substitution grammars by two samplers: the table and the figure of Cohn & Blunsom (2010).
+"""Blocked and local sampling of tree-substitution grammars: the table and the figure of Cohn & Blunsom (2010).
 
 Usage:
   tools.experiments.cohn2010 [options]
   tools.experiments.cohn2010 -h | --help | --version
 
-Run it as ``python -m tools.experiments.cohn2010``, or ``make exp-cohn2010``. What was interrupted goes on with
-the same command; what is done is not done again.
+Run it as ``python -m tools.experiments.cohn2010``, or ``make exp-cohn2010``. After an interruption the same
+command continues; finished runs are not repeated.
 
 Options:
   --scale=NAME       smoke (a minute), small, or full [default: small].
-  --treebank=NAME    nltk (its sample of the Penn Treebank), village (the bundled one), a folder with the sections of
-                     the Penn Treebank, or a folder with train.mrg, dev.mrg and test.mrg [default: nltk].
-  --folder=PATH      Where models and figures of finished runs are kept; build/experiments/... unless given.
-  --page=PATH        The folder for the page of results and its figures; that of the runs unless given.
-  --jobs=N           Runs at a time [default: 1].
-  --quiet            No progress.
+  --treebank=NAME    nltk (its sample of the Penn Treebank), village (the bundled treebank), a folder with the sections
+                     of the Penn Treebank, or a folder with train.mrg, dev.mrg and test.mrg [default: nltk].
+  --folder=PATH      Folder for the models and scores of finished runs; build/experiments/... by default.
+  --page=PATH        Folder for the page of results and its figures; the same as --folder by default.
+  --jobs=N           Number of runs in parallel [default: 1].
+  --quiet            Do not report progress.
   -h --help          This text.
   --version          The version.
 """
@@ -46,7 +46,7 @@ MARKED = (1, 3, 10, 30, 100, 300, 1000, 3000)
 
 
 def jobs_of(iterations: int, n_seeds: int) -> dict[tuple[str, str, str], list[Job]]:
-    """All runs, by sampler, start and process; the paper has the Dirichlet process, the last line our usual one."""
+    """All runs, by sampler, initialisation and process: the paper's Dirichlet process, and our default as last line."""
     lines = [(sampler, start, "dp") for sampler in SAMPLERS for start in STARTS]
     return {
         line: [job_of(line, iterations, seed) for seed in range(1, n_seeds + 1)]
@@ -69,7 +69,7 @@ def job_of(line: tuple[str, str, str], iterations: int, seed: int) -> Job:
 
 
 def row_of(line: tuple[str, str, str], objective: str, figures: list[Figures]) -> tuple[str, ...]:
-    """A line of the table of F1: mean, lowest and highest of both grammars, and what the paper has."""
+    """A line of the table of F1: mean, minimum and maximum of both grammars, and the paper's result."""
     numbers = [
         number
         for export in (".truncated", "")
@@ -81,7 +81,7 @@ def row_of(line: tuple[str, str, str], objective: str, figures: list[Figures]) -
 
 
 def course_row(line: tuple[str, str, str], figures: list[Figures]) -> tuple[str, ...]:
-    """Where the chains are at their end: means over the last tenth of the iterations, and over seeds."""
+    """The state of the chains at the end: means over the last tenth of the iterations, and over seeds."""
 
     def last(name: str) -> float:
         n_last = max(len(figures[0]["history"][name]) // 10, 1)
@@ -95,7 +95,7 @@ def course_row(line: tuple[str, str, str], figures: list[Figures]) -> tuple[str,
 
 
 def correlation(results: dict[tuple[str, str, str], list[Figures]]) -> float:
-    """Of the log joint at the end and F1, over all runs of the paper's process."""
+    """The correlation between the final log joint and F1, over all runs with the paper's process."""
     runs = [one for line, own in results.items() if line[2] == "dp" for one in own]
     pairs = np.array([(one["history"]["log_joint"][-1], one[score_key("dev", "mer")]["f1"]) for one in runs])
     return float(np.corrcoef(pairs.T)[0, 1])
@@ -116,33 +116,33 @@ def draw_curves(axes: Any, curves: dict[tuple[str, str], list[float]]) -> None:
 
 
 def write_page(lab: Lab, results: dict[tuple[str, str, str], list[Figures]], iterations: int) -> Page:
-    """The table of F1, the course of the chains, and the figure."""
+    """The table of F1, the state of the chains, and the figure."""
     page = Page("Blocked and local sampling: Cohn & Blunsom (2010)", "cohn2010")
     seconds = sum(one["seconds"] or 0.0 for own in results.values() for one in own)
     options = "" if lab.treebank == "nltk" else f" TREEBANK={lab.treebank}"
     page.made_with(f"make exp-cohn2010 SCALE={lab.scale}{options}", seconds)
     n_seeds = len(next(iter(results.values())))
     page.text(
-        f"Treebank: {lab.parts().sizes()}. {iterations} iterations, {n_seeds} seeds from 1 on, the grammar of the"
-        " last sample; right-binarised with h=0, words seen once replaced by English classes. F1 on dev is EVALB's"
-        " (``collins.prm``, all lengths), by the objective of the paper (``mer``, most expected correct rules) and"
-        " by our usual one."
+        f"Treebank: {lab.parts().sizes()}. {iterations} iterations, seeds 1 to {n_seeds}, the grammar of the last"
+        " sample; right binarisation with h=0, words seen once replaced by English signatures. F1 on dev is EVALB's"
+        " (``collins.prm``, all lengths), with the objective of the paper (``mer``, maximum expected rules) and with"
+        " our default (``max-rule``)."
     )
     page.section("F1")
     grammars = ("truncated", "lowest", "highest", "transform", "lowest", "highest")
     rows = [row_of(line, objective, own) for line, own in results.items() for objective in OBJECTIVES]
-    page.table(("sampler", "start", "process", "objective", *grammars, "paper: truncated", "transform"), rows, 4)
-    page.section("The course of the chains")
+    page.table(("sampler", "init", "process", "objective", *grammars, "paper: truncated", "transform"), rows, 4)
+    page.section("State of the chains")
     page.text(
-        "Means over the last tenth of the iterations and over seeds; processor time of one training. The log joint is"
-        " given the parameters of that moment, which differ between chains."
+        "Means over the last tenth of the iterations and over seeds; processor time of one training run. The log joint"
+        " is conditional on the current hyperparameters, which differ between chains."
     )
-    head = ("sampler", "start", "process", "log joint", "accepted", "fragments", "rules each", "CPU s")
+    head = ("sampler", "init", "process", "log joint", "accepted", "fragments", "rules per fragment", "CPU s")
     page.table(head, [course_row(line, own) for line, own in results.items()], 3)
     if lab.scale != "smoke":
         page.text(
-            f"The log joint at the end and F1 (``mer``) have a correlation of {correlation(results):.2f}; why a higher"
-            " log joint need not be a better sample, :ref:`log-joint-and-f1` says."
+            f"The correlation between the final log joint and F1 (``mer``) is {correlation(results):.2f};"
+            " :ref:`log-joint-and-f1` explains why a higher log joint need not be a better sample."
         )
     curves = {line[:2]: own[0]["history"]["log_joint"] for line, own in results.items() if line[2] == "dp"}
     marked = [number for number in MARKED if number <= iterations]
@@ -150,11 +150,11 @@ def write_page(lab: Lab, results: dict[tuple[str, str, str], list[Figures]], ite
     lines = [(str(number), *(f"{values[number - 1]:.0f}" for values in curves.values())) for number in marked]
     page.table(("iteration", *(" ".join(line) for line in curves)), lines)
     page.figure("log-joint", "Log joint by iteration", lambda axes: draw_curves(axes, curves))
-    page.section("What differs from the paper")
+    page.section("Differences from the paper")
     page.text(
-        "The treebank, and its classes of unknown words; the paper trains for 5,000 iterations and parses from"
-        " samples that a Metropolis-Hastings test corrects, where the posteriors here are exact under the frozen"
-        " grammar. A number with (?) is quoted from memory. The paper reports an acceptance above 99 % and a"
+        "The treebank and the classes of unknown words are different. The paper trains for 5,000 iterations and parses"
+        " by sampling with a Metropolis-Hastings correction; here the posteriors are exact under the grammar of the"
+        " last sample. Numbers with (?) are quoted from memory. The paper reports an acceptance rate above 99 % and a"
         " correlation of 0.95 between likelihood and F1."
     )
     return page
@@ -162,7 +162,7 @@ def write_page(lab: Lab, results: dict[tuple[str, str, str], list[Figures]], ite
 
 @command
 def main(argv: list[str]) -> int:
-    """Train and score what is missing; write the page."""
+    """Train and score the runs that are missing; write the page."""
     arguments = parse_arguments(__doc__, argv)
     require_matplotlib()
     lab = Lab.of(arguments, "cohn2010")

@@ -1,6 +1,6 @@
-"""Training runs and their scores, kept in a folder: what is done is not done again, what was interrupted goes on.
+"""Training runs and their scores, kept in a folder: finished runs are not repeated, interrupted ones continue.
 
-A run is a model file with a file of figures beside it, both named after the run.
+A run is a model file and a JSON file of its scores, both named after the run.
 """
 
 import functools
@@ -43,17 +43,17 @@ class Job:
     Attributes
     ----------
     name : str
-        Of its files; without the seed.
+        Name of its files, without the seed.
     model : {"cfg", "tsg", "srtsg"}
     settings : dict
-        Those of the training that are not the usual ones.
+        Settings of the training that differ from the defaults.
     seed : int
     iterations : int
-        Of a tsg; the others have none, or have them in their settings.
+        Iterations of a tsg; the other models have none, or have them in their settings.
     binarization : Binarization
     unknown : UnknownWords
     objectives : sequence of str
-        How the parts are parsed.
+        Objectives with which the parts are parsed.
     parts : sequence of str
         Which parts are parsed.
     truncated : bool
@@ -77,7 +77,7 @@ class Job:
 
     @property
     def exports(self) -> tuple[str, ...]:
-        """The grammars that are parsed with, by the ends of their files' names."""
+        """The grammars to parse with, by the suffixes of their file names."""
         return ("", ".truncated") if self.truncated else ("",)
 
 
@@ -96,7 +96,7 @@ class Lab:
     treebank, scale : str
         See `find_treebank`.
     jobs : int
-        How many runs are made at a time.
+        Number of runs in parallel.
     quiet : bool
     """
 
@@ -108,11 +108,11 @@ class Lab:
 
     @classmethod
     def of(cls, arguments: Figures, experiment: str) -> "Lab":
-        """The lab that the options of an experiment ask for."""
+        """The lab for the options of an experiment."""
         scale = choice(arguments, "--scale", SCALES)
         treebank = arguments["--treebank"]
-        usual = Path("build") / "experiments" / f"{experiment}-{scale}-{os.path.basename(os.path.normpath(treebank))}"
-        folder = Path(arguments["--folder"]) if arguments["--folder"] is not None else usual
+        default = Path("build") / "experiments" / f"{experiment}-{scale}-{os.path.basename(os.path.normpath(treebank))}"
+        folder = Path(arguments["--folder"]) if arguments["--folder"] is not None else default
         folder.mkdir(parents=True, exist_ok=True)
         return cls(folder, treebank, scale, integer(arguments, "--jobs", 1), arguments["--quiet"])
 
@@ -120,12 +120,12 @@ class Lab:
         return treebank_parts(self.treebank, self.scale)
 
     def run(self, jobs: Iterable[Job]) -> dict[str, Figures]:
-        """Do what is missing of these jobs; returns the figures of each by its stem.
+        """Run the jobs that are missing; returns the scores of each by its stem.
 
         Raises
         ------
         KeyboardInterrupt
-            If the user stopped a run; it will go on where it was.
+            If the user stopped a run; the next call continues it.
         """
         jobs = list(jobs)
         kept = {job.stem: kept_figures(self.path(job.stem), job) for job in jobs}
@@ -151,7 +151,7 @@ class Lab:
         return self.folder / f"{stem}.model"
 
     def product(self, name: str, stems: Sequence[str], parts: Sequence[str], kind: str = "rules") -> Figures:
-        """The scores of a product of models that were trained before, kept or made now."""
+        """The scores of a product of trained models, stored or computed now."""
         path = self.path(name)
         figures: Figures = read_figures(path)
         if figures.get("models") != list(stems):
@@ -170,7 +170,7 @@ def treebank_parts(treebank: str, scale: str) -> Parts:
 
 
 def carry_out(job: Job, lab: Lab) -> Figures:
-    """Train and score a model as far as that is not done."""
+    """Train and score a model, except for what is already done."""
     path, output = lab.path(job.stem), lab.model(job.stem)
     figures = kept_figures(path, job)
     parts = lab.parts()
@@ -192,7 +192,7 @@ def carry_out(job: Job, lab: Lab) -> Figures:
 
 
 def trained(job: Job, corpus: FlatCorpus, output: Path, quiet: bool) -> Figures:
-    """Train a model, write it, and say what it took."""
+    """Train a model and write it; returns its time, size and history."""
     is_whole = not checkpoint_path(output).exists()
     started = time.process_time()
     if job.model == "cfg":
@@ -224,7 +224,7 @@ def training_of(job: Job, corpus: FlatCorpus) -> tuple[Training, int]:
 
 
 def score_of(parser: Parser, gold: Sequence[Tree]) -> Figures:
-    """How well and how fast a parser parses the sentences of these trees."""
+    """Accuracy and speed of a parser on the sentences of these trees."""
     started = time.process_time()
     parses = list(parser.parse_batch([(tree.leaves(), None) for tree in gold]))
     seconds = time.process_time() - started
@@ -240,7 +240,7 @@ def score_of(parser: Parser, gold: Sequence[Tree]) -> Figures:
 
 
 def job_settings(job: Job) -> Figures:
-    """What the figures of a run depend on, as plain JSON."""
+    """The settings on which the scores of a run depend, as plain JSON."""
     names = ("model", "settings", "seed", "iterations", "binarization", "unknown")
     settings = {name: getattr(job, name) for name in names}
     settings |= {name: asdict(settings[name]) for name in ("binarization", "unknown")}
@@ -253,10 +253,10 @@ def is_missing(job: Job, figures: Figures) -> bool:
 
 
 def kept_figures(path: Path, job: Job) -> Figures:
-    """The figures of a run from before; it must have been the same run."""
+    """The stored scores of a run; it must have had the same settings."""
     figures = read_figures(path)
     if figures and figures.get("job") != job_settings(job):
-        raise UsageError(f"{path}: of a run with other settings; name another --folder, or remove it")
+        raise UsageError(f"{path}: a run with other settings; give another --folder, or remove the file")
     return figures or {"job": job_settings(job)}
 
 
@@ -268,7 +268,7 @@ def read_figures(path: Path) -> Figures:
     except ValueError:
         figures = None
     if not isinstance(figures, dict):
-        raise UsageError(f"{path}: not the figures of a run; remove it to make the run anew")
+        raise UsageError(f"{path}: not the scores of a run; remove the file to repeat the run")
     return figures
 
 

@@ -1,4 +1,4 @@
-"""A page of results: text, tables and figures as reStructuredText, for the manual or for reading as it is."""
+"""A page of results: text, tables and figures as reStructuredText, for the manual."""
 
 import platform
 import textwrap
@@ -24,7 +24,7 @@ class Page:
     ----------
     title : str
     stem : str
-        The name of the page's file without its ending, and the beginning of those of its figures.
+        The name of the page's file without its suffix, and the prefix of the names of its figures.
     """
 
     def __init__(self, title: str, stem: str) -> None:
@@ -49,11 +49,11 @@ class Page:
         self.pieces.append(f".. figure:: {self.stem}-{name}.svg\n   :alt: {caption}\n\n   {caption}\n")
 
     def made_with(self, command: str, seconds: float) -> None:
-        """How the page came about."""
+        """The command, the versions and the time with which the results were computed."""
         versions = ", ".join(f"{name} {version(name)}" for name in ("numpy", "nltk"))
         self.text(
-            f"Made by ``{command}`` with tsgkit {__version__}, Python {platform.python_version()}, {versions}."
-            f" All trainings together took {seconds / 60:.0f} minutes of processor time."
+            f"Computed by ``{command}`` with tsgkit {__version__}, Python {platform.python_version()}, {versions}."
+            f" All training runs together took {seconds / 60:.0f} minutes of processor time."
         )
 
     def write(self, folder: Path) -> str:
@@ -68,7 +68,7 @@ class Page:
 
 
 def require_matplotlib() -> None:
-    """Refuse to begin where the figures cannot be drawn in the end."""
+    """Raise an error before the work begins if the figures cannot be drawn."""
     try:
         import matplotlib as mpl  # noqa: PLC0415 - an optional extra
     except ImportError:
@@ -87,5 +87,5 @@ def save_figure(draw: Draw, path: Path) -> None:
 
 
 def spread(values: Sequence[float], digits: int = 2) -> tuple[str, str, str]:
-    """Mean, lowest and highest value."""
+    """Mean, minimum and maximum."""
     return f"{np.mean(values):.{digits}f}", f"{min(values):.{digits}f}", f"{max(values):.{digits}f}"

@@ -4,17 +4,17 @@ Usage:
   tools.experiments.shindo2011 [options]
   tools.experiments.shindo2011 -h | --help | --version
 
-Run it as ``python -m tools.experiments.shindo2011``, or ``make exp-shindo2011``. What was interrupted goes on
-with the same command; what is done is not done again.
+Run it as ``python -m tools.experiments.shindo2011``, or ``make exp-shindo2011``. After an interruption the same
+command continues; finished runs are not repeated.
 
 Options:
   --scale=NAME       smoke (a minute), small, or full [default: small].
-  --treebank=NAME    nltk (its sample of the Penn Treebank), village (the bundled one), a folder with the sections of
-                     the Penn Treebank, or a folder with train.mrg, dev.mrg and test.mrg [default: nltk].
-  --folder=PATH      Where models and figures of finished runs are kept; build/experiments/... unless given.
-  --page=PATH        The folder for the page of results and its figures; that of the runs unless given.
-  --jobs=N           Runs at a time [default: 1].
-  --quiet            No progress.
+  --treebank=NAME    nltk (its sample of the Penn Treebank), village (the bundled treebank), a folder with the sections
+                     of the Penn Treebank, or a folder with train.mrg, dev.mrg and test.mrg [default: nltk].
+  --folder=PATH      Folder for the models and scores of finished runs; build/experiments/... by default.
+  --page=PATH        Folder for the page of results and its figures; the same as --folder by default.
+  --jobs=N           Number of runs in parallel [default: 1].
+  --quiet            Do not report progress.
   -h --help          This text.
   --version          The version.
 """
@@ -70,7 +70,7 @@ def jobs_of(iterations: int, n_seeds: int) -> dict[str, list[Job]]:
 
 
 def row_of(name: str, figures: list[Figures]) -> tuple[str, ...]:
-    """A line of the table: F1 by both objectives, and sizes at the end of training."""
+    """A line of the table: F1 with both objectives, and numbers of trees at the end of training."""
     f1 = [number for one in OBJECTIVES for number in spread([run[score_key("dev", one)]["f1"] for run in figures])]
     if name == "cfg":
         return (NAMES[name], *f1, str(figures[0]["rules"]), "-", "-", f"{rate_of(figures):.1f}", "-")
@@ -91,7 +91,7 @@ def rate_of(figures: list[Figures]) -> float:
 
 
 def auxiliary_trees(path: Path) -> Iterator[tuple[str, ...]]:
-    """The most used auxiliary trees with words: count, tree, side of the foot's material."""
+    """The most frequent lexicalised auxiliary trees: tree, side of the foot on which its words are, count."""
     table = FragmentTable.of_model(Model.load(path))
     for number in table.select(kind="auxiliary", lexicalised=True, sort="count")[:N_AUXILIARY]:
         fragment = table.fragment(number)
@@ -100,18 +100,18 @@ def auxiliary_trees(path: Path) -> Iterator[tuple[str, ...]]:
 
 
 def write_page(lab: Lab, results: dict[str, list[Figures]], jobs: dict[str, list[Job]], iterations: int) -> Page:
-    """The table of F1 and sizes, and that of auxiliary trees."""
+    """The table of F1 and grammar sizes, and that of auxiliary trees."""
     page = Page("Insertion: Shindo, Fujino & Nagata (2011)", "shindo2011")
     seconds = sum(one["seconds"] or 0.0 for own in results.values() for one in own)
     options = "" if lab.treebank == "nltk" else f" TREEBANK={lab.treebank}"
     page.made_with(f"make exp-shindo2011 SCALE={lab.scale}{options}", seconds)
     page.text(
-        f"Treebank: {lab.parts().sizes()}. {iterations} iterations, {len(results['tsg'])} seeds from 1 on, the"
-        " grammar of the last sample; centre-head binarisation, words seen once replaced by three classes, as in the"
-        " paper. F1 on dev is EVALB's (``collins.prm``, all lengths), by the objective of the paper (``mer``) and by"
-        " our usual one."
+        f"Treebank: {lab.parts().sizes()}. {iterations} iterations, seeds 1 to {len(results['tsg'])}, the grammar of"
+        " the last sample; centre-head binarisation, words seen once replaced by three classes, as in the paper. F1 on"
+        " dev is EVALB's (``collins.prm``, all lengths), with the objective of the paper (``mer``) and with our default"
+        " (``max-rule``)."
     )
-    page.section("F1 and sizes")
+    page.section("F1 and grammar size")
     head = ("grammar", "mer F1", "lowest", "highest", "max-rule F1", "lowest", "highest", "initial trees")
     page.table(
         (*head, "auxiliary trees", "insertions", "sentences/CPU s", "CPU s"),
@@ -122,28 +122,27 @@ def write_page(lab: Lab, results: dict[str, list[Figures]], jobs: dict[str, list
         for name, own in results.items()
         if name != "cfg"
     }
-    page.text(f"With insertion, the grammar has {n_trees['insertion'] / n_trees['tsg'] - 1:+.1%} trees.")
-    page.section("Auxiliary trees with words")
-    page.text(
-        f"The {N_AUXILIARY} most used ones of seed 1, the side of the foot on which their words go, their counts."
-    )
+    change = n_trees["insertion"] / n_trees["tsg"] - 1
+    page.text(f"Insertion changes the number of elementary trees in the grammar by {change:+.1%}.")
+    page.section("Lexicalised auxiliary trees")
+    page.text(f"The {N_AUXILIARY} most frequent ones of seed 1, the side of the foot on which their words are, counts.")
     page.table(("auxiliary tree", "side", "count"), list(auxiliary_trees(lab.model(jobs["insertion"][0].stem))), 2)
-    page.section("What the paper has")
+    page.section("Results of the paper")
     page.text(
-        "F1 after training on section 2, tested on section 22; on sections 2 to 21, tested on section 23; a number with"
-        " (?) is quoted from memory."
+        "F1 on section 22 after training on section 2, and on section 23 after training on sections 2 to 21. Numbers"
+        " with (?) are quoted from memory."
     )
     page.table(("grammar", "section 2", "sections 2-21", "trees in the grammar"), PUBLISHED)
     page.text(
-        "What differs: the treebank; the paper parses from 10,000 samples where the posteriors here are exact under"
-        " the frozen grammar; its classes of unknown words are not described further."
+        "Differences: the treebank; the paper parses with 10,000 samples, while the posteriors here are exact under the"
+        " grammar of the last sample; the paper does not describe its classes of unknown words further."
     )
     return page
 
 
 @command
 def main(argv: list[str]) -> int:
-    """Train and score what is missing; write the page."""
+    """Train and score the runs that are missing; write the page."""
     arguments = parse_arguments(__doc__, argv)
     require_matplotlib()
     lab = Lab.of(arguments, "shindo2011")

@@ -4,19 +4,19 @@ Usage:
   tools.experiments.shindo2012 [options]
   tools.experiments.shindo2012 -h | --help | --version
 
-Run it as ``python -m tools.experiments.shindo2012``, or ``make exp-shindo2012``. What was interrupted goes on
-with the same command; what is done is not done again.
+Run it as ``python -m tools.experiments.shindo2012``, or ``make exp-shindo2012``. After an interruption the same
+command continues; finished runs are not repeated.
 
 Options:
   --scale=NAME       smoke (a minute), small, or full [default: small].
-  --treebank=NAME    nltk (its sample of the Penn Treebank), village (the bundled one), a folder with the sections of
-                     the Penn Treebank, or a folder with train.mrg, dev.mrg and test.mrg [default: nltk].
-  --only=NAMES       Only these settings, separated by commas.
-  --ablations        Other settings besides those of the paper's tables.
-  --folder=PATH      Where models and figures of finished runs are kept; build/experiments/... unless given.
-  --page=PATH        The folder for the page of results and its figures; that of the runs unless given.
-  --jobs=N           Runs at a time [default: 1].
-  --quiet            No progress.
+  --treebank=NAME    nltk (its sample of the Penn Treebank), village (the bundled treebank), a folder with the sections
+                     of the Penn Treebank, or a folder with train.mrg, dev.mrg and test.mrg [default: nltk].
+  --only=NAMES       Run only these settings, separated by commas.
+  --ablations        Run further settings that the paper's tables do not contain.
+  --folder=PATH      Folder for the models and scores of finished runs; build/experiments/... by default.
+  --page=PATH        Folder for the page of results and its figures; the same as --folder by default.
+  --jobs=N           Number of runs in parallel [default: 1].
+  --quiet            Do not report progress.
   -h --help          This text.
   --version          The version.
 """
@@ -56,7 +56,7 @@ LARGEST_SIZE = 12
 
 @dataclass(frozen=True)
 class Scale:
-    """How much is done."""
+    """Numbers of iterations, seeds and models."""
 
     splits: int
     split_iterations: int
@@ -75,7 +75,7 @@ SCALES = {
 
 
 def settings_of(scale: Scale, ablations: bool) -> dict[str, dict[str, Any]]:
-    """The settings of symbol-refined grammars by name; ``joint`` is what `tsgkit train` does unless told otherwise."""
+    """The settings of symbol-refined grammars by name; ``joint`` is the default of `tsgkit train`."""
     stage1: dict[str, Any] = {
         "splits": scale.splits,
         "split_iterations": scale.split_iterations,
@@ -115,12 +115,12 @@ DESCRIPTIONS = {
     "no-merge": "SR-TSG without merging",
     "joint-loss": "SR-TSG, merged by the joint loss",
     "tree-level": "SR-TSG with the tree-level sampler",
-    "frequency-base": "SR-TSG, last base by frequency",
+    "frequency-base": "SR-TSG, base distribution P0 by frequency",
 }
 
 
 def jobs_of(scale: Scale, ablations: bool, only: set[str] | None) -> dict[str, list[Job]]:
-    """All runs, by setting; the usual one has as many as the product needs."""
+    """All runs, by setting; the default setting has as many as the product needs."""
     tsg = {"average": scale.average, "average_every": 10 if scale.tsg_iterations > 100 else 1}
     jobs = {
         "cfg": [Job("cfg", "cfg", parts=PARTS)],
@@ -141,7 +141,7 @@ def jobs_of(scale: Scale, ablations: bool, only: set[str] | None) -> dict[str, l
 
 
 def row_of(name: str, figures: list[Figures]) -> tuple[str, ...]:
-    """A line of the table: means over seeds, and the spread of F1."""
+    """A line of the table: means over seeds; minimum and maximum of F1."""
     scores = {part: [one[score_key(part)]["f1"] for one in figures] for part in PARTS}
     seconds = [one["seconds"] for one in figures if one["seconds"] is not None]
     return (
@@ -151,12 +151,12 @@ def row_of(name: str, figures: list[Figures]) -> tuple[str, ...]:
 
 
 def best_on_dev(figures: list[Figures]) -> Figures:
-    """The run that the paper would have taken: it trains ten times and takes the best on dev."""
+    """The run that the paper's procedure would select: the best of ten on dev."""
     return max(figures, key=lambda one: one[score_key("dev")]["f1"])
 
 
 def size_histogram(path: Path) -> Counter[int]:
-    """How often fragments of each size are used in the training trees, without their subcategories."""
+    """Counts of fragments by size in the training trees, ignoring subcategories."""
     model = Model.load(path)
     table = refined_fragments(model) if model.kind == "srtsg" else FragmentTable.of_model(model)
     sizes: Counter[int] = Counter()
@@ -166,7 +166,7 @@ def size_histogram(path: Path) -> Counter[int]:
 
 
 def product_rows(lab: Lab, stems: list[str], sizes: Sequence[int]) -> list[tuple[str, ...]]:
-    """Lines for products of the first so many models, by rule posteriors; of a few also by whole trees."""
+    """Lines for products of the first models, of rule posteriors; for the smallest product also of trees."""
     kinds = [("trees", min(sizes)), *(("rules", size) for size in sizes)]
     rows = []
     for kind, size in kinds:
@@ -177,7 +177,7 @@ def product_rows(lab: Lab, stems: list[str], sizes: Sequence[int]) -> list[tuple
 
 
 def write_page(lab: Lab, results: dict[str, list[Figures]], jobs: dict[str, list[Job]], scale: Scale) -> Page:
-    """All tables and figures of what was run."""
+    """All tables and figures of the runs."""
     page = Page("Symbol-refined grammars: Shindo et al. (2012)", "shindo2012")
     seconds = sum(one["seconds"] or 0.0 for own in results.values() for one in own)
     options = "" if lab.treebank == "nltk" else f" TREEBANK={lab.treebank}"
@@ -185,24 +185,24 @@ def write_page(lab: Lab, results: dict[str, list[Figures]], jobs: dict[str, list
     page.text(f"Treebank: {lab.parts().sizes()}. F1 is EVALB's (``collins.prm``, all lengths); max-rule parsing.")
     page.section("One grammar")
     page.text(
-        f"Splits {scale.splits}, {scale.split_iterations} sweeps after each, then {scale.site_iterations} over"
-        f" fragments and subcategories together; {scale.tsg_iterations} iterations of the TSG. Runs with seeds from 1"
-        " on; mean, lowest and highest F1."
+        f"{scale.splits} splits with {scale.split_iterations} sweeps each, then {scale.site_iterations} joint sweeps"
+        f" over fragments and subcategories; {scale.tsg_iterations} iterations of the TSG. Runs with seeds from 1 on;"
+        " mean, minimum and maximum F1. Levels are levels of back-off."
     )
     page.table(HEAD, [row_of(name, own) for name, own in results.items()])
     if "joint" in results:
         best = best_on_dev(results["joint"])
         page.text(
-            f"The paper takes the best of ten runs on dev; of the {len(results['joint'])} here, the best on dev has"
-            f" {best[score_key('dev')]['f1']:.2f} there and {best[score_key('test')]['f1']:.2f} on test."
+            f"The paper selects the best of ten runs on dev; of the {len(results['joint'])} runs here, the best on dev"
+            f" has {best[score_key('dev')]['f1']:.2f} on dev and {best[score_key('test')]['f1']:.2f} on test."
         )
         stems = [job.stem for job in jobs["joint"]]
         sizes = [size for size in (2, 4, 8, 16) if size <= len(stems)]
         if sizes:
             page.section("Products")
             page.text(
-                "The first so many of the runs above; multiplied are the posteriors of rules, or the probabilities"
-                " of the trees of all 100-best lists. A rate is in sentences per second of processor time."
+                "Products of the first runs above, either of the rule posteriors or of the probabilities of the trees"
+                " in all 100-best lists. Rates are in sentences per second of processor time."
             )
             page.table(
                 ("models", "product of", "dev F1", "dev rate", "test F1", "test rate"),
@@ -211,10 +211,10 @@ def write_page(lab: Lab, results: dict[str, list[Figures]], jobs: dict[str, list
             )
     if "joint" in results and "tsg" in results:
         histograms = {DESCRIPTIONS[name]: size_histogram(lab.model(jobs[name][0].stem)) for name in ("tsg", "joint")}
-        page.section("Sizes of fragments")
+        page.section("Fragment sizes")
         page.text(
-            "How often fragments of each size (in rules) are used in the training trees; seed 1,"
-            f" {LARGEST_SIZE} stands for all larger ones."
+            "Number of fragment occurrences in the training trees by size (in rules); seed 1; the last line counts size"
+            f" {LARGEST_SIZE} and all larger sizes."
         )
         largest = max(max(sizes) for sizes in histograms.values())
         page.table(
@@ -222,20 +222,20 @@ def write_page(lab: Lab, results: dict[str, list[Figures]], jobs: dict[str, list
             [(str(size), *(str(own[size]) for own in histograms.values())) for size in range(1, largest + 1)],
         )
         page.figure("sizes", "Uses of fragments by size", lambda axes: draw_sizes(axes, histograms, largest))
-    page.section("What the paper has")
+    page.section("Results of the paper")
     page.text(
-        "Trained on section 2, and on sections 2 to 21, of the Penn Treebank, tested on section 23; a number with"
-        " (?) is quoted from memory."
+        "F1 on section 23 of the Penn Treebank after training on section 2, and on sections 2 to 21. Numbers with (?)"
+        " are quoted from memory."
     )
     page.table(("grammar", "section 2", "sections 2-21"), PUBLISHED)
     page.text(
-        "What differs: the treebank; the paper takes the best of ten runs on the development set where we give the"
-        " mean; it replaces words of count <= 5 by 50 classes where we keep all words and let them back off to"
-        " classes (the line ``count <= 5`` is the paper's way); it trains subcategories first and then sites, with"
-        " subcategories inside of fragments ignored, by single sites (our line ``sites after subcategories`` samples"
-        " whole trees), where our usual grammar samples both together; its stopping probabilities are chosen on the"
-        " development set where ours are sampled; its product multiplies the probabilities of trees of 100-best"
-        " lists where ours multiplies rule posteriors."
+        "Differences: the treebank; the paper reports the best of ten runs on the development set, we report the mean;"
+        " the paper replaces words of count <= 5 by 50 classes, we keep all words and let them back off to classes (the"
+        " line ``words of count <= 5 replaced`` follows the paper); the paper trains subcategories first and then"
+        " samples substitution sites one by one, ignoring the subcategories inside fragments (our line ``sites after"
+        " subcategories`` samples whole trees), while our default samples both jointly; the paper chooses the stop"
+        " probabilities on the development set, we sample them; the paper's product multiplies the probabilities of"
+        " trees in 100-best lists, ours multiplies rule posteriors."
     )
     return page
 
@@ -254,7 +254,7 @@ def draw_sizes(axes: Any, histograms: dict[str, Counter[int]], largest: int) -> 
 
 @command
 def main(argv: list[str]) -> int:
-    """Train and score what is missing; write the page."""
+    """Train and score the runs that are missing; write the page."""
     arguments = parse_arguments(__doc__, argv)
     require_matplotlib()
     lab = Lab.of(arguments, "shindo2012")

@@ -1,4 +1,4 @@
-"""The treebanks of the experiments: NLTK's sample of the Penn Treebank, the whole of it, the bundled one, or others."""
+"""Treebanks for the experiments: NLTK's sample of the Penn Treebank, the Penn Treebank, the bundled one, or others."""
 
 import os
 import re
@@ -13,9 +13,9 @@ from tsgkit.treebank import Cleaning, load, read_trees
 from tsgkit.treebank.sources import NLTK_PREFIX, read_nltk
 
 PARTS = ("train", "dev", "test")
-# NLTK's sample is the files wsj_0001 to wsj_0199; the parts are of our choice, and are cut by file.
+# NLTK's sample consists of the files wsj_0001 to wsj_0199; the division into parts is ours.
 SAMPLE_FILES = {"train": range(1, 100), "dev": range(100, 120), "test": range(120, 200)}
-# The sections that everybody uses; the papers' small setting trains on section 2 alone.
+# The standard split; the papers' small setting trains on section 2 only.
 SECTIONS = {"train": range(2, 22), "dev": range(22, 23), "test": range(23, 24)}
 SMALL_TRAIN = range(2, 3)
 SECTION_NAME = re.compile(r"\d\d")
@@ -34,13 +34,13 @@ class Parts:
         return {"train": self.train, "dev": self.dev, "test": self.test}[name]
 
     def sizes(self) -> str:
-        """How large it is, in words."""
-        counts = [f"{len(self.part(name)):,} trees of {name}" for name in PARTS]
+        """A description of its size."""
+        counts = [f"{len(self.part(name)):,} {name} trees" for name in PARTS]
         return f"{self.name}: {', '.join(counts)}; {sum(len(tree.leaves()) for tree in self.train):,} training tokens"
 
 
 def find_treebank(name: str, scale: str) -> Parts:
-    """The treebank that an option names.
+    """The treebank of an option.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def find_treebank(name: str, scale: str) -> Parts:
         ``nltk`` (the sample that NLTK distributes), ``village`` (the bundled treebank), a folder of the Penn Treebank
         with its sections 00 to 24, or a folder with ``train.mrg``, ``dev.mrg`` and ``test.mrg``.
     scale : {"smoke", "small", "full"}
-        ``smoke`` takes only a few trees of each part; of the Penn Treebank, ``small`` trains on section 2 alone.
+        ``smoke`` uses only a few trees of each part; ``small`` trains on section 2 of the Penn Treebank only.
     """
     if name == "nltk":
         parts = {part: nltk_sample(numbers) for part, numbers in SAMPLE_FILES.items()}
@@ -63,7 +63,7 @@ def find_treebank(name: str, scale: str) -> Parts:
 
 
 def short(trees: list[Tree], number: int) -> list[Tree]:
-    """The first so many trees that are not long."""
+    """The first `number` trees that are not long."""
     return [tree for tree in trees if len(tree.leaves()) <= 15][:number]
 
 
@@ -79,16 +79,16 @@ def nltk_sample(numbers: range) -> list[Tree]:
     try:
         files = set(nltk.corpus.treebank.fileids())
     except LookupError:
-        problem = "NLTK's sample of the Penn Treebank is not on this machine: python -m nltk.downloader treebank"
+        problem = "NLTK's sample of the Penn Treebank is not installed: python -m nltk.downloader treebank"
         raise TreebankError(problem, source) from None
     wanted = [f"wsj_{number:04}.mrg" for number in numbers if f"wsj_{number:04}.mrg" in files]
     return cleaned(read_nltk(source, files=wanted))
 
 
 def folder_parts(folder: Path, scale: str) -> Parts:
-    """A folder of the user's: three files, or the sections of the Penn Treebank."""
+    """The parts in a folder: three files, or the sections of the Penn Treebank."""
     if not folder.is_dir():
-        raise UsageError(f"{folder}: no such folder; a treebank is nltk, village or a folder")
+        raise UsageError(f"{folder}: no such folder; --treebank takes nltk, village or a folder")
     files = {part: folder / f"{part}.mrg" for part in PARTS}
     if all(path.is_file() for path in files.values()):
         return Parts(folder.name, *(cleaned(read_trees(path)) for path in files.values()))
