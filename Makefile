@@ -31,7 +31,7 @@ $(VENV)/base: pyproject.toml setup.py
 REQUIREMENTS := import sys, tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
 	print("\n".join(project["optional-dependencies"][sys.argv[1]]))
 
-$(VENV)/lint $(VENV)/docs $(VENV)/plot: $(VENV)/%: $(VENV)/base
+$(VENV)/lint $(VENV)/docs $(VENV)/plot $(VENV)/coverage: $(VENV)/%: $(VENV)/base
 	@$(RUN) -c '$(REQUIREMENTS)' $* >$@.txt
 	$(BIN)/pip install --quiet --requirement $@.txt
 	@touch $@
@@ -47,6 +47,11 @@ test-slow: build  ## the tests marked as slow
 
 test-all: build  ## all tests
 	$(PYTEST) $(TESTS)
+
+# Files of earlier runs would count as well.
+coverage: $(VENV)/coverage build  ## lines and branches of the Python layers that `make test` runs; a floor is in pyproject.toml
+	rm -f .coverage .coverage.*
+	$(PYTEST) -m "not slow" --cov --cov-report=term $(TESTS)
 
 test-checked: $(VENV)/base  ## all tests on a build with bounds checks (and back to the fast build); MARK="not slow" for fewer
 	TSGKIT_CHECKED=1 $(RUN) setup.py --quiet build_ext --inplace

@@ -10,8 +10,8 @@ minimum over runs for every sentence; only the speed-up of threads is in wall-cl
 busy machine.
 
 NLTK's ViterbiParser parses a few short sentences with the same grammar. If BERKELEY_JAR names the Berkeley parser and
-BERKELEY_GRAMMAR a grammar trained with it on the same trees, it parses the last treebank as well, alternating with
-tsgkit and with the --models.
+BERKELEY_GRAMMAR a grammar trained with it on the same trees, it parses the last treebank as
+well, alternating with tsgkit and with the models of --models=FILES.
 
 Options:
   --treebanks=NAMES  Some of village, generated and wsj-sample, separated by commas; all by default.
