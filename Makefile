@@ -218,7 +218,7 @@ bench-eval: build  ## sentence pairs scored per second
 bench-parse: build  ## sentences parsed per second, beside the parsers of others (MODELS=FILE,FILE for models of yours)
 	$(RUN) -m tools.bench.parse $(if $(MODELS),--models=$(MODELS))
 
-bench-train: build  ## node visits per second in training, and planted fragments found
+bench-train: build  ## node visits per second in training, and recovery of known fragments
 	$(RUN) -m tools.bench.train
 
 bench-stream: build  ## a million sentences with bounded memory, killed half-way and resumed (SENTENCES=N for other numbers)

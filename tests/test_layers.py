@@ -26,13 +26,7 @@ def load_table():
 layers = load_table()
 
 # Imports that the table does not allow and that are still there, as (module, imported module). Nothing may be added.
-KNOWN = {
-    ("tsgkit._grammar_index", "tsgkit.grammar.components"),
-    ("tsgkit._sr", "tsgkit.models.tables"),
-    ("tsgkit._sr_sites", "tsgkit.models.tables"),
-    ("tsgkit._tsg", "tsgkit.models.tables"),
-    ("tsgkit.parsing.parser", "tsgkit.report.drawing"),
-}
+KNOWN = {("tsgkit._grammar_index", "tsgkit.grammar.components")}
 
 
 def sources():

@@ -111,7 +111,7 @@ def expanded(fragment: str, only: dict[str, list[Tree | str]]) -> str:
     return format_fragment(expand(read_fragment(fragment)))
 
 
-def find_planted(arguments: dict[str, Any], insertions: bool) -> Iterator[str]:
+def recovery_report(arguments: dict[str, Any], insertions: bool) -> Iterator[str]:
     """Train on a generated treebank and compare the elementary trees with those of the generating grammar."""
     iterations, seed = integer(arguments, "--iterations", 1), integer(arguments, "--seed", 0)
     n_sentences = integer(arguments, "--recovery", 0)
@@ -133,9 +133,9 @@ def find_planted(arguments: dict[str, Any], insertions: bool) -> Iterator[str]:
         if not trees:
             continue
         # A rule with three children is two rules after binarisation, so it is included here as well.
-        planted: Counter[str] = Counter()
+        known: Counter[str] = Counter()
         for tree in trees:
-            planted[format_fragment(binarization(insertions).apply(read_fragment(tree.brackets)))] += steps[
+            known[format_fragment(binarization(insertions).apply(read_fragment(tree.brackets)))] += steps[
                 tree.brackets
             ]
         found: Counter[str] = Counter()
@@ -148,7 +148,7 @@ def find_planted(arguments: dict[str, Any], insertions: bool) -> Iterator[str]:
             ("up to nodes with a single expansion", lambda fragment: expanded(fragment, only)),
         ):
             yield title
-            yield from recovery_lines(merged(found, same), merged(planted, same))
+            yield from recovery_lines(merged(found, same), merged(known, same))
 
 
 def merged(counts: Counter[str], same: Callable[[str], str]) -> Counter[str]:
@@ -160,7 +160,7 @@ def merged(counts: Counter[str], same: Callable[[str], str]) -> Counter[str]:
     return result
 
 
-def recovery_lines(found: Counter[str], planted: Counter[str]) -> Iterator[str]:
+def recovery_lines(found: Counter[str], known: Counter[str]) -> Iterator[str]:
     """Recall by the number of uses of a known fragment in the treebank, precision by the count of a found one."""
     kept = {fragment for fragment, count in found.items() if count >= KEPT}
     yield f"{'uses':>10}  {'known':>8}  {'of them found':>13}  {'found':>8}  {'of them known':>15}"
@@ -170,9 +170,9 @@ def recovery_lines(found: Counter[str], planted: Counter[str]) -> Iterator[str]:
         def is_in(count: int, first: int = first, last: int | None = last) -> bool:
             return last is None or first <= count < last
 
-        wanted = [fragment for fragment, count in planted.items() if is_in(count)]
+        wanted = [fragment for fragment, count in known.items() if is_in(count)]
         had = [fragment for fragment in kept if is_in(found[fragment])]
-        n_recalled, n_right = sum(fragment in kept for fragment in wanted), sum(fragment in planted for fragment in had)
+        n_recalled, n_right = sum(fragment in kept for fragment in wanted), sum(fragment in known for fragment in had)
         recall, precision = share(n_recalled, len(wanted)), share(n_right, len(had))
         yield f"{name:>10}  {len(wanted):>8}  {n_recalled:>5} {recall:>7}  {len(had):>8}  {n_right:>7} {precision:>7}"
 
@@ -193,7 +193,7 @@ def main(argv: list[str]) -> int:
         print("  ".join(f"{value:>15.3g}" if value < 100 else f"{value:>15.0f}" for value in row.values()))
     if integer(arguments, "--recovery", 0):
         for insertions in (False, True):
-            print(*find_planted(arguments, insertions), sep="\n")
+            print(*recovery_report(arguments, insertions), sep="\n")
     return 0
 
 
