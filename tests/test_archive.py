@@ -45,6 +45,7 @@ def test_what_the_others_are_damaged_from(tmp_path):
     assert arrays["a"].tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
+@pytest.mark.slow
 def test_a_bomb_is_refused(tmp_path):
     refused(tmp_path, zipped([("header.npy", b"\0" * 300_000_000)], zipfile.ZIP_BZIP2), "packed in another way")
     refused(tmp_path, zipped([(f"a{number}.npy", b"") for number in range(1001)]), "too large")
@@ -63,6 +64,7 @@ def test_a_member_that_declares_too_much_is_refused(tmp_path):
     refused(tmp_path, declared(one, 4_000_000_000), "too tightly")
 
 
+@pytest.mark.slow
 def test_a_member_that_declares_too_little_takes_no_more(tmp_path):
     """However much is packed: with little memory, in a process of its own."""
     path = tmp_path / "bomb.npz"

@@ -42,6 +42,7 @@ def table(text, first_cell):
     return [re.split(r" {2,}", line) for line in block[0].splitlines()]
 
 
+@pytest.mark.slow
 def test_parse_on_the_bundled_treebank(bench):
     text = bench("parse", *TINY, "--treebanks=village", "--errors=3", "--nltk=1", "--longest=20")
     assert text.startswith("=== village: trained on 60 trees, 8 sentences of ")
@@ -58,6 +59,7 @@ def test_parse_on_the_bundled_treebank(bench):
     float(growth[-1][1])
 
 
+@pytest.mark.slow
 def test_parse_on_a_generated_treebank(bench, monkeypatch):
     module = importlib.import_module("tools.bench.parse")
     monkeypatch.setattr(module, "SETTINGS", module.SETTINGS[-1:])
@@ -67,6 +69,7 @@ def test_parse_on_a_generated_treebank(bench, monkeypatch):
     assert "growth" not in text
 
 
+@pytest.mark.slow
 def test_parse_beside_the_berkeley_parser(bench, monkeypatch, tmp_path):
     for name, content in (("java", JAVA), ("parser.jar", ""), ("grammar", "")):
         (tmp_path / name).write_text(content)
@@ -94,6 +97,7 @@ def test_parse_knows_its_treebanks(bench):
     assert "there are village, generated" in bench("parse", "--treebanks=wsj-sample", code=2)
 
 
+@pytest.mark.slow
 def test_markovisation(bench):
     text = bench("markovisation", "--sentences=5", "--slices=objectives")
     assert text.startswith("trained on 312 trees (village), 5 sentences parsed\n")
@@ -108,6 +112,7 @@ def test_markovisation_needs_both_treebanks(bench):
     assert "--slices=all: must be among" in bench("markovisation", "--slices=all", code=2)
 
 
+@pytest.mark.slow
 def test_train(bench):
     text = bench(
         "train", "--sizes=20,40", "--sweeps=1", "--warm-up=1", "--recovery=60", "--iterations=3", "--type-moves=5", "-q"
@@ -137,6 +142,7 @@ def test_fragments_that_differ_in_nodes_with_one_expansion_are_the_same():
     assert module.expanded("(S (X a) (E (. )))", only) == "(S (X a) (E (. .)))"
 
 
+@pytest.mark.slow
 def test_scaling_measures_fits_and_predicts(bench, tmp_path):
     points = tmp_path / "points.tsv"
     options = (f"--points={points}", "--quiet", "--machines=2", "--cores=2")
@@ -171,6 +177,7 @@ def test_a_law_finds_its_own_parameters_and_a_cluster_loses_only_time():
     assert 10 < shaky < 11
 
 
+@pytest.mark.slow
 def test_stream_is_complete(bench, monkeypatch, tmp_path):
     # So few sentences are parsed while Python is still taking its memory.
     monkeypatch.setattr(importlib.import_module("tools.bench.stream"), "GROWTH", 10.0)
@@ -201,6 +208,7 @@ def test_stream_sees_what_is_wrong(tmp_path):
     assert seen.table(2).split() == ["run", "sentences", "seconds", "MB", "1", "50", "1", "1.0", "1", "100", "1", "1.1"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("job", ["parse", "tsg", "local", "insertion", "srtsg", "sites"])
 def test_soak(job, capfd):
     """A short one: the curve is there, and samplers can be emptied and go on."""
@@ -218,6 +226,7 @@ def test_growth_of_memory_is_noticed():
     assert growth([10.0, 11.0, 12.0, 13.0]) == 2.0
 
 
+@pytest.mark.slow
 def test_load(bench):
     pytest.importorskip("flask", reason="flask is not installed")
     pytest.importorskip("waitress", reason="waitress is not installed")

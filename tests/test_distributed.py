@@ -22,7 +22,7 @@ from tsgkit.tools import train as train_command
 from tsgkit.treebank import load
 
 # One cluster for all of them.
-pytestmark = pytest.mark.xdist_group("cluster")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cluster")]
 
 SENTENCES = [f"{' '.join(tree.leaves())}\n" for tree in load("village", "dev")]
 N_LINES = 300

@@ -35,6 +35,7 @@ def table(text, first_cell):
     return [re.split(r" {2,}", line.strip()) for line in block[0].splitlines()]
 
 
+@pytest.mark.slow
 def test_cohn2010(experiment, tmp_path):
     text = experiment("cohn2010", "--treebank=village")
     assert (tmp_path / "cohn2010.rst").read_text(encoding="utf-8") == text
@@ -53,6 +54,7 @@ def test_cohn2010(experiment, tmp_path):
     assert "a run with other settings" in experiment("cohn2010", "--treebank=village", code=2)
 
 
+@pytest.mark.slow
 def test_shindo2011(experiment):
     text = experiment("shindo2011", "--treebank=village")
     rows = table(text, "grammar +mer F1")[1:]
@@ -61,6 +63,7 @@ def test_shindo2011(experiment):
     assert all("*" in row[0] for row in table(text, "auxiliary tree")[1:])
 
 
+@pytest.mark.slow
 def test_shindo2012(experiment, tmp_path):
     text = experiment("shindo2012", "--treebank=village", "--jobs=2", f"--page={tmp_path}/pages")
     assert (tmp_path / "pages" / "shindo2012-sizes.svg").exists()
@@ -98,6 +101,7 @@ def test_parts_of_treebanks(tmp_path):
     assert [len(own.part(part)) for part in treebanks.PARTS] == [1, 2, 3]
 
 
+@pytest.mark.slow
 def test_the_sample_of_nltk(treebanks, penn_sample):
     module = importlib.import_module("tools.experiments.treebanks")
     found = module.find_treebank("nltk", "small")

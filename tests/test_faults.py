@@ -21,6 +21,8 @@ from tsgkit.errors import JobError
 from tsgkit.locks import sole_writer
 from tsgkit.models.model import Model
 
+pytestmark = pytest.mark.slow
+
 TRAIN = ("train", "--model=tsg", "--iterations=100000", "--checkpoint-every=1", "--quiet", "village:dev")
 # Commands that write files, and the file.
 WRITERS = {

@@ -483,6 +483,7 @@ def written(folder):
     return partial.stat().st_size if partial.exists() else 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [["--threads=2"], ["--kbest=3", "--scores", "--objective=mpp-sampled", "--samples=9"]]
 )
@@ -563,6 +564,7 @@ def test_eval_and_the_package_load_neither_numpy_nor_nltk(tmp_path):
 # ---- a real treebank -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_penn_sample(treebanks, run, tmp_path, parse):
     """The figure is that of a PCFG; what counts is that nothing fails on real sentences."""
     train = treebanks / "wsj-sample" / "train.mrg"

@@ -28,6 +28,7 @@ def test_valid_inputs_are_taken(name, tmp_path):
         target.read(seed, tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TARGET_NAMES)
 def test_damaged_inputs(name, tmp_path):
     require_packages(name)

@@ -178,6 +178,7 @@ def all_at_work(folder):
     return all(path.exists() for path in checkpoints(folder))
 
 
+@pytest.mark.slow
 @needs_proc
 def test_a_killed_chain_leaves_the_others_alone(tmp_path, tsgkit):
     options = ["--iterations=600", "--checkpoint-every=20", "--seed=3"]
@@ -207,6 +208,7 @@ def test_a_killed_chain_leaves_the_others_alone(tmp_path, tsgkit):
     assert tsgkit("parse", "-q", *models, text="He ran .\n").stdout.startswith("(TOP ")
 
 
+@pytest.mark.slow
 @needs_proc
 def test_ctrl_c_stops_all_with_checkpoints(tmp_path):
     process = start(tmp_path, "--iterations=1000000")

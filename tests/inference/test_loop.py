@@ -77,6 +77,7 @@ def test_a_resumed_run_ends_the_same(tmp_path, settings, monkeypatch):
     assert trained(tmp_path, "cut", checkpoint_every=2, resume=True, **settings) == whole
 
 
+@pytest.mark.slow
 def test_killed_twenty_times(tmp_path):
     """Kill -9 at random moments, resume, and compare with a run that was left alone."""
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}

@@ -273,6 +273,7 @@ class Simulation:
         return sampler
 
 
+@pytest.mark.slow
 def test_getting_it_right():
     """Geweke (2004): trees given parameters, moves of derivations and parameters given trees: the prior stays.
 

@@ -287,6 +287,7 @@ def state_of(parameters, n_tables, n_sites):
     return np.concatenate([derivations, np.outer(parameters, derivations).ravel()])
 
 
+@pytest.mark.slow
 def test_getting_it_right():
     """Geweke (2004): trees given parameters, moves of derivations and parameters given trees: the prior stays."""
     generator = np.random.default_rng(1)

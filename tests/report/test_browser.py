@@ -22,7 +22,7 @@ from tsgkit.tools import report as report_command
 from tsgkit.tools import train as train_command
 from tsgkit.treebank.brackets import format_tree
 
-pytestmark = pytest.mark.xdist_group("browser")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
 SENTENCE = "My sister wants a bag of flour and a dozen eggs."
 WORDS = ["My", "sister", "wants", "a", "bag", "of", "flour", "and", "a", "dozen", "eggs", "."]

@@ -176,6 +176,7 @@ def test_settings_survive_json(settings):
     assert Binarization.from_dict(json.loads(json.dumps(settings.to_dict()))) == settings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("method", "horizontal"), [("right", None), ("left", 2), ("centre-head", None)])
 def test_very_many_children(method, horizontal):
     tree = phrase("NP", *(["DT", "JJ"] * (LARGE // 4)), "NN", *(["PP", "X|Y"] * (LARGE // 4)))
@@ -185,6 +186,7 @@ def test_very_many_children(method, horizontal):
     assert same_tree(settings.undo(binarized), tree)
 
 
+@pytest.mark.slow
 def test_very_deep():
     tree = Tree("N", ["word"])
     for _ in range(LARGE):
@@ -213,12 +215,14 @@ TREEBANK_SETTINGS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", TREEBANK_SETTINGS, ids=lambda settings: settings.method)
 def test_every_tree_of_the_penn_sample(settings, penn_sample):
     for tree in penn_sample:
         assert same_tree(settings.undo(settings.apply(tree)), tree)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["train", "dev"])
 def test_every_tree_of_craft(part, treebanks):
     settings = Binarization("centre-head", 1, vertical=2)

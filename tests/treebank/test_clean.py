@@ -123,6 +123,7 @@ def test_settings_from_before_feature_marks():
         assert Cleaning.from_dict(cleaning.to_dict()) == cleaning
 
 
+@pytest.mark.slow
 def test_a_very_deep_tree():
     deep = Tree("N", ["x"])
     for level in range(100_000):

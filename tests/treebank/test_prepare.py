@@ -37,11 +37,13 @@ def test_bundled_treebank_there_and_back():
     there_and_back(load("village"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(4))
 def test_penn_sample_there_and_back(penn_sample, part):
     there_and_back(penn_sample[part::4])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["craft/dev.mrg", "craft/train.mrg"])
 def test_craft_there_and_back(treebanks, name):
     steps = BINARIZATIONS[:: 1 if "dev" in name else 4]
@@ -226,6 +228,7 @@ def test_flat_corpus_from_the_command_line(tsgkit, tmp_path):
     assert decoded == tsgkit("prepare", "village:dev").stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_file(tmp_path):
     script = (
         "import resource, sys; from tsgkit.cli import main;"
@@ -240,6 +243,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
     assert peaks[1] < peaks[0] + 8000  # kilobytes; the trees themselves would be a hundred thousand
 
 
+@pytest.mark.slow
 def test_a_very_deep_tree_from_the_command_line(tsgkit, tmp_path):
     depth = 100_000
     (tmp_path / "deep.mrg").write_text(
