@@ -1,10 +1,10 @@
-# Every job of the project is a target here; `make` alone lists them.
+# Every task of the project is a target here; `make` alone lists them.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 RUN := $(BIN)/python
-# Test processes at a time; the tests are independent of each other. Those that share what takes long to make, such as
-# a browser, are marked as a group and run in one process.
+# Number of test processes. Tests are independent of each other; those that share something expensive, such as a browser,
+# are marked as a group and run in one process.
 JOBS ?= 2
 # Which files, folders or tests to run, and which marks they must have (an expression of pytest's -m); all by default.
 TESTS ?=
@@ -19,15 +19,15 @@ PYTEST = $(BIN)/pytest --numprocesses=$(JOBS) --dist=loadgroup
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-# The environment: the build's own requirements first, because `make build` compiles without isolation. The package is
-# installed without its compiled modules, which pip would compile in a place of its own, for `make build` to do it again.
+# The environment: the requirements of the build first, because `make build` compiles without isolation. The package is
+# installed without its compiled modules, which `make build` compiles in place.
 $(VENV)/base: pyproject.toml setup.py
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip "setuptools>=77" "Cython>=3.1,<4" "numpy>=2.0"
 	TSGKIT_MODULES=none $(BIN)/pip install --quiet --no-build-isolation --editable ".[test]"
 	@touch $@
 
-# What an extra of pyproject.toml names, without the package itself: pip would compile all of it anew.
+# The requirements of an extra in pyproject.toml, without the package itself, which pip would compile again.
 REQUIREMENTS := import sys, tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
 	print("\n".join(project["optional-dependencies"][sys.argv[1]]))
 
@@ -36,55 +36,55 @@ $(VENV)/lint $(VENV)/docs $(VENV)/plot $(VENV)/coverage: $(VENV)/%: $(VENV)/base
 	$(BIN)/pip install --quiet --requirement $@.txt
 	@touch $@
 
-build: $(VENV)/base  ## compile what changed
+build: $(VENV)/base  ## compile the modules that have changed
 	@$(RUN) setup.py --quiet build_ext --inplace
 
-test: build  ## all tests but those marked as slow, or TESTS=...
+test: build  ## run all tests except for the slow ones, or TESTS=...
 	$(PYTEST) -m "not slow" $(TESTS)
 
-test-slow: build  ## the tests marked as slow
+test-slow: build  ## run the slow tests
 	$(PYTEST) -m slow $(TESTS)
 
-test-all: build  ## all tests
+test-all: build  ## run all tests
 	$(PYTEST) $(TESTS)
 
 # Files of earlier runs would count as well.
-coverage: $(VENV)/coverage build  ## lines and branches of the Python layers that `make test` runs; a floor is in pyproject.toml
+coverage: $(VENV)/coverage build  ## measure the coverage of the Python layers by `make test`; pyproject.toml has the minimum
 	rm -f .coverage .coverage.*
 	$(PYTEST) -m "not slow" --cov --cov-report=term $(TESTS)
 
-test-checked: $(VENV)/base  ## all tests on a build with bounds checks (and back to the fast build); MARK="not slow" for fewer
+test-checked: $(VENV)/base  ## run all tests on a build with bounds checks, then restore the normal build (MARK="not slow")
 	TSGKIT_CHECKED=1 $(RUN) setup.py --quiet build_ext --inplace
 	$(PYTEST) -m "$(MARK)" $(TESTS); status=$$?; $(MAKE) --no-print-directory build && exit $$status
 
-# In a folder of its own: with ArviZ comes SciPy, which NLTK imports where it can, and every command would start later.
-test-diagnostics: build  ## our convergence diagnostics against ArviZ's
+# In a separate folder: ArviZ installs SciPy, which NLTK imports if it can, and every command would start more slowly.
+test-diagnostics: build  ## compare our convergence diagnostics with ArviZ's
 	@$(RUN) -c '$(REQUIREMENTS)' diagnostics >build/diagnostics.txt
 	$(BIN)/pip install --quiet --upgrade --target build/diagnostics --requirement build/diagnostics.txt
 	PYTHONPATH=build/diagnostics $(BIN)/pytest tests/inference/test_convergence.py
 
-# The sanitizers' libraries must come first in a Python that was built without them; Python itself never frees all; no
-# command of ours ends with 99.
+# A Python that was built without the sanitizers must load their libraries first. Python itself does not free all its
+# memory. No command of tsgkit exits with 99.
 SANITIZED = LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
 	ASAN_OPTIONS=detect_leaks=0:halt_on_error=1:exitcode=99 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1:exitcode=99
 
-test-asan: $(VENV)/base  ## all tests under the address and undefined behaviour sanitizers (and back to the fast build)
+test-asan: $(VENV)/base  ## run all tests with the address and undefined behaviour sanitizers, then restore the normal build
 	TSGKIT_SANITIZE=1 $(RUN) setup.py --quiet build_ext --inplace
 	$(SANITIZED) $(PYTEST) -m "$(MARK)" $(TESTS); \
 		status=$$?; $(MAKE) --no-print-directory build && exit $$status
 
-# Short, because valgrind makes everything some thirty times slower.
+# Few, because valgrind is some thirty times slower.
 VALGRIND_TESTS ?= tests/parsing/test_rows.py tests/models/test_rules.py \
 	tests/evaluation/test_quirks.py tests/fuzz/test_fuzz.py::test_valid_inputs_are_taken \
 	$(foreach part,tsg_sampler insertion_sampler sr_sampler sr_sites,tests/models/test_$(part).py::test_going_on_from_what_was_saved) \
 	tests/parsing/test_forest.py::test_best_trees_of_any_forest tests/parsing/test_derivations.py::test_best_derivation
-test-valgrind: build  ## a few tests of compiled code under valgrind
+test-valgrind: build  ## run some tests of compiled code under valgrind
 	PYTHONMALLOC=malloc valgrind --quiet --error-exitcode=9 --suppressions=tests/valgrind.supp --gen-suppressions=all \
 		$(RUN) -m pytest -q -p no:xdist -p no:cacheprovider $(or $(TESTS),$(VALGRIND_TESTS))
 
-# The interpreters to compare; each needs its headers.
+# The interpreters to compare; each needs its header files.
 PYTHONS ?= python3.11 python3.12 python3.13
-test-pythons:  ## the same seed gives the same model with every one of PYTHONS
+test-pythons:  ## check that the same seed gives the same model with each of PYTHONS
 	set -e; for python in $(PYTHONS); do \
 		venv=build/pythons/$$(basename $$(dirname $$(dirname $$(command -v $$python))))-$$(basename $$python); \
 		$$python -m venv $$venv; \
@@ -94,25 +94,25 @@ test-pythons:  ## the same seed gives the same model with every one of PYTHONS
 		(cd tests && PYTHONPATH=. PYTHONSAFEPATH=1 ../$$venv/bin/python -m pytest -q -c /dev/null --rootdir=. test_numbers.py); \
 	done
 
-# How many inputs the mutator makes, which targets (all unless given), and seconds of atheris for each, if it is there.
+# Number of damaged inputs, targets (all by default), and seconds of atheris for each, if it is installed.
 FUZZ_INPUTS ?= 2000000
 FUZZ_TARGETS ?=
 FUZZ_GUIDED ?= 60
 FUZZ_SEED ?= 1
-fuzz: build  ## damaged inputs for every reader: FUZZ_INPUTS, FUZZ_TARGETS, FUZZ_SEED, FUZZ_GUIDED
+fuzz: build  ## feed damaged inputs to every reader (FUZZ_INPUTS, FUZZ_TARGETS, FUZZ_SEED, FUZZ_GUIDED)
 	PYTHONPATH=tests $(RUN) -m fuzz.run --inputs=$(FUZZ_INPUTS) --guided=$(FUZZ_GUIDED) --seed=$(FUZZ_SEED) $(FUZZ_TARGETS)
 
 FAULTS ?=
-mutation: build  ## deliberate faults in kernels and samplers, one at a time: the tests must notice each
+mutation: build  ## put deliberate faults into kernels and samplers, one at a time: the tests must detect each
 	PYTHONPATH=tests $(RUN) -m mutation.run $(FAULTS)
 
-soak: build  ## resident memory over 100,000 parses and 1,000 iterations of every sampler
+soak: build  ## measure the memory over 100,000 parses and 1,000 iterations of every sampler
 	$(RUN) -m tools.bench.soak
 
-bench-load: build  ## the web page under load: requests a second, 99th percentile, what is refused
+bench-load: build  ## measure the web server under load: requests per second, latency, refused requests
 	$(RUN) -m tools.bench.load
 
-lint: ruff cython-lint mypy  ## ruff, cython-lint, mypy
+lint: ruff cython-lint mypy  ## run ruff, cython-lint and mypy
 
 ruff: $(VENV)/lint
 	$(BIN)/ruff check .
@@ -124,39 +124,39 @@ cython-lint: $(VENV)/lint
 mypy: $(VENV)/lint
 	$(BIN)/mypy
 
-format: $(VENV)/lint  ## what ruff can fix and format
+format: $(VENV)/lint  ## fix and format the code with ruff
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: $(VENV)/docs build  ## the manual, in docs/_build/html
+docs: $(VENV)/docs build  ## build the manual in docs/_build/html
 	rm -rf docs/_build docs/api/generated
 	$(RUN) -m sphinx --fail-on-warning --keep-going -q -b html docs docs/_build/html
 
-layers: $(VENV)/base  ## the diagram and the table of the parts on the design page, from docs/layers.py
+layers: $(VENV)/base  ## write the diagram and the table of parts on the design page, from docs/layers.py
 	$(RUN) docs/layers.py
 
-# The pictures of the manual, taken by the tests of pages; needs Chromium and its driver. 256 colours keep them small.
+# The screenshots of the manual, taken by the tests of pages; they need Chromium and its driver. 256 colours keep them small.
 PICTURES := serve-tree serve-derivation serve-node serve-dark serve-phone report-tsg \
 	report-srtsg-subcategories report-insertion-derivations
 SHRINK := import sys; from PIL import Image; \
 	[Image.open(name).convert("RGB").quantize(256, method=1, kmeans=3).save(name, optimize=True) for name in sys.argv[1:]]
 
-screenshots: build  ## the pictures of the manual, in docs/_static
+screenshots: build  ## take the screenshots of the manual, in docs/_static
 	rm -rf build/manual && TSGKIT_SCREENSHOTS=build/manual $(BIN)/pytest tests/report/test_browser.py
 	$(RUN) -c '$(SHRINK)' $(PICTURES:%=build/manual/%.png)
 	cp $(PICTURES:%=build/manual/%.png) docs/_static/
 	$(BIN)/tsgkit train --quiet --model=tsg --iterations=400 --output=build/manual/tsg.model village:train
 	$(BIN)/tsgkit draw --model=build/manual/tsg.model --number=4 --format=svg -o docs/_static/draw-derivation.svg village:train
 
-# Every Python module of the source tree, to see that the package has them all.
+# Every Python module of the source tree: the wheel must contain them all.
 MODULES = $(subst /,.,$(patsubst %.py,%,$(patsubst %/__init__.py,%,$(shell \
 	find tsgkit -name '*.py' -not -name '__main__.py'))))
 IMPORT_ALL := import importlib, sys; [importlib.import_module(name) for name in sys.argv[1:]]
 
-# Files that a wheel must have beside the modules, which are imported below.
+# Files that a wheel must contain besides the modules, which are imported below.
 TYPES = tsgkit/py.typed $(patsubst ext/tsgkit/%.pyx,tsgkit/%.pyi,$(wildcard ext/tsgkit/*.pyx))
 
-sdist-check: $(VENV)/base  ## source package and wheel build without a warning; the wheel works in an empty environment
+sdist-check: $(VENV)/base  ## build the source package and a wheel, and test the wheel in an empty environment
 	rm -rf build/sdist-check && mkdir -p build/sdist-check
 	$(BIN)/pip install --quiet build
 	$(RUN) -m build --outdir build/sdist-check . >build/sdist-check/log 2>&1 || { cat build/sdist-check/log; exit 1; }
@@ -173,12 +173,12 @@ sdist-check: $(VENV)/base  ## source package and wheel build without a warning; 
 		&& echo "the old man smiled ." | venv/bin/tsgkit parse --quiet tsg.model -o tree.mrg \
 		&& venv/bin/tsgkit draw --model=tsg.model --format=svg tree.mrg -o tree.svg && grep -q '</svg>' tree.svg
 
-# Pictures of the manual, by the commands that it explains. Each makes one tree of one sentence.
+# Derivations for the manual, drawn by the commands that it explains. Each is of one sentence.
 DRAWN := build/pictures
 DRAW = $(BIN)/tsgkit parse --quiet $(DRAWN)/$(1).model | $(BIN)/tsgkit draw --model=$(DRAWN)/$(1).model --format=svg \
 	-o docs/_static/$(2).svg
 
-pictures: build  ## the derivations on the pages of the models, in docs/_static
+pictures: build  ## draw the derivations on the pages of the models, in docs/_static
 	mkdir -p $(DRAWN)
 	$(BIN)/tsgkit train --quiet --model=cfg village:train -o $(DRAWN)/cfg.model
 	$(BIN)/tsgkit train --quiet --model=tsg --iterations=300 --type-moves=1000 village:train -o $(DRAWN)/tsg.model
@@ -192,11 +192,11 @@ pictures: build  ## the derivations on the pages of the models, in docs/_static
 	echo "That 's very kind of you ." | $(call DRAW,srtsg,model-srtsg)
 	echo "she broke the pretty ice ." | $(call DRAW,insertion,model-insertion)
 
-pages: pictures  ## the outputs of commands on the tutorial's pages, as they are now
+pages: pictures  ## update the output of commands on the pages of the tutorial and the how-to
 	TSGKIT_UPDATE_PAGES=1 $(BIN)/pytest -q tests/test_console.py
 
-# The main job, one command a line; make prints each before it runs it.
-demo: build  ## the main job on the bundled treebank; results in demo/
+# The whole pipeline, one command per line; make prints each before it runs it.
+demo: build  ## prepare, train, parse and evaluate on the bundled treebank; results in demo/
 	@mkdir -p demo
 	$(BIN)/tsgkit prepare village:train --statistics -o demo/train.mrg
 	$(BIN)/tsgkit prepare village:dev -o demo/dev.mrg
@@ -212,22 +212,22 @@ demo: build  ## the main job on the bundled treebank; results in demo/
 	$(BIN)/tsgkit eval demo/dev.mrg demo/dev.parsed.mrg demo/dev.tsg.mrg
 	$(BIN)/tsgkit eval demo/dev.mrg demo/dev.tsg.mrg demo/dev.srtsg.mrg
 
-bench-eval: build  ## sentence pairs scored per second
+bench-eval: build  ## measure sentence pairs scored per second
 	$(RUN) -m tools.bench.eval
 
-bench-parse: build  ## sentences parsed per second, beside the parsers of others (MODELS=FILE,FILE for models of yours)
+bench-parse: build  ## measure sentences parsed per second, compared with other parsers (MODELS=FILE,FILE for your models)
 	$(RUN) -m tools.bench.parse $(if $(MODELS),--models=$(MODELS))
 
-bench-train: build  ## node visits per second in training, and recovery of known fragments
+bench-train: build  ## measure node visits per second in training, and recovery of known fragments
 	$(RUN) -m tools.bench.train
 
-bench-stream: build  ## a million sentences with bounded memory, killed half-way and resumed (SENTENCES=N for other numbers)
+bench-stream: build  ## parse a million sentences with bounded memory, killed half-way and resumed (SENTENCES=N)
 	$(RUN) -m tools.bench.stream $(if $(SENTENCES),--sentences=$(SENTENCES))
 
-bench-scaling: build  ## cost per sweep and sentence at growing sizes, and what larger jobs would cost
+bench-scaling: build  ## measure the cost per sweep and sentence at growing sizes, and predict that of larger jobs
 	$(RUN) -m tools.bench.scaling --measure
 
-exp-pcfg: build  ## F1 of the plain PCFG over its settings
+exp-pcfg: build  ## compute F1 of the PCFG for many settings
 	$(RUN) -m tools.bench.markovisation
 
 # SCALE=smoke|small|full, TREEBANK=nltk|village|FOLDER; PAGE=docs/results puts the page into the manual.
@@ -236,16 +236,16 @@ TREEBANK ?= nltk
 EXPERIMENT = $(RUN) -m tools.experiments.$(@:exp-%=%) --scale=$(SCALE) --treebank=$(TREEBANK) --jobs=$(JOBS) \
 	$(if $(PAGE),--page=$(PAGE))
 
-exp-cohn2010: $(VENV)/plot build  ## the tables and the figure of Cohn & Blunsom (2010); goes on where it was interrupted
+exp-cohn2010: $(VENV)/plot build  ## reproduce the results of Cohn & Blunsom (2010); continues after an interruption
 	$(EXPERIMENT)
 
-exp-shindo2011: $(VENV)/plot build  ## those of Shindo, Fujino & Nagata (2011)
+exp-shindo2011: $(VENV)/plot build  ## reproduce the results of Shindo, Fujino & Nagata (2011)
 	$(EXPERIMENT)
 
-exp-shindo2012: $(VENV)/plot build  ## those of Shindo et al. (2012)
+exp-shindo2012: $(VENV)/plot build  ## reproduce the results of Shindo et al. (2012)
 	$(EXPERIMENT)
 
-clean:  ## remove everything that was built, but for .venv
+clean:  ## remove everything that was built, except for .venv
 	rm -rf build dist demo docs/_build docs/api/generated *.egg-info .hypothesis
 	find tsgkit -name '*.so' -exec rm -f {} +
 	find tsgkit tests tools docs -name __pycache__ -prune -exec rm -rf {} +

@@ -1,23 +1,23 @@
-"""Draw trees, or how a model makes them, every fragment in a colour of its own.
+"""Draw trees or their derivations, each fragment in a different colour.
 
 Usage:
   tsgkit draw [options] [TREEBANK]...
   tsgkit draw -h | --help | --version
 
 A TREEBANK is as for `tsgkit prepare` (a file, a folder, a pattern, village:dev, nltk:NAME, ...), or - for the standard
-input, which is what is read if none is given. With --model, every tree is drawn with its most probable derivation
-under the model: a • where a fragment is substituted, a + where one is inserted, a dashed line to its foot.
+input, the default. With --model, the most probable derivation of every tree under the model is drawn: • marks a
+substitution site, + an insertion, with a dashed line to its foot.
 
 Options:
   --model=MODEL            draw derivations with this model
-  --format=FORMAT          text, svg (one tree), html (a page of its own) or latex (forest) [default: text]
-  --number=N               only tree number N, counted from 1
-  --first=N                only the first N trees
-  --width=N                for text: a tree that needs more columns is written as an indented list; those of the
-                           terminal unless given, or as many as needed where there is none
+  --format=FORMAT          text, svg (one tree), html (a complete page) or latex (forest) [default: text]
+  --number=N               draw only tree N, counted from 1
+  --first=N                draw only the first N trees
+  --width=N                for text: a tree that is wider than N columns is printed as an indented list; by default the
+                           width of the terminal, or no limit if the output is not a terminal
   --colour=WHEN            for text: auto (on a terminal, unless NO_COLOR is set), always or never [default: auto]
-  -o FILE, --output=FILE   where the drawing goes [default: -]
-  -q, --quiet              no remarks
+  -o FILE, --output=FILE   output file [default: -]
+  -q, --quiet              no messages
   -h, --help               this text
   --version                the version
 """
@@ -45,7 +45,7 @@ COLOURS = ("auto", "always", "never")
 
 
 def drawings(arguments: dict[str, Any]) -> Iterator[Drawing]:
-    """The drawings of the trees that were asked for."""
+    """The drawings of the selected trees."""
     first, number = optional_integer(arguments, "--first", 1), optional_integer(arguments, "--number", 1)
     if first is not None and number is not None:
         raise UsageError("--first and --number do not go together")
@@ -61,17 +61,17 @@ def drawings(arguments: dict[str, Any]) -> Iterator[Drawing]:
         try:
             derivation = deriver.derive(tree)
         except NoDerivationError as error:
-            raise NoDerivationError(f"the model cannot make tree {position}: {error}") from None
+            raise NoDerivationError(f"tree {position} has no derivation under the model: {error}") from None
         if derivation is not None:
             yield derivation.drawing()
         elif not arguments["--quiet"]:
-            print(f"tsgkit: tree {position} has no words, and so no derivation", file=sys.stderr)
+            print(f"tsgkit: tree {position} has no words and therefore no derivation", file=sys.stderr)
     if number is not None and not n_found:
-        raise UsageError(f"--number={number}: there are not so many trees")
+        raise UsageError(f"--number={number}: out of range, there are fewer trees")
 
 
 def text_options(arguments: dict[str, Any]) -> dict[str, Any]:
-    """How wide and how colourful text may be."""
+    """Width and colours of text."""
     when = choice(arguments, "--colour", COLOURS)
     is_screen = arguments["--output"] == "-" and sys.stdout.isatty()
     width = optional_integer(arguments, "--width", 1)
@@ -86,8 +86,8 @@ def rendered(found: Iterable[Drawing], form: str, options: dict[str, Any]) -> It
     if form == "svg":
         pictures = list(itertools.islice(found, 2))
         if len(pictures) != 1:
-            many = "there are more" if pictures else "there is none"
-            raise UsageError(f"--format=svg: one tree makes a picture, and {many}; choose one with --number")
+            many = "there are several" if pictures else "there is none"
+            raise UsageError(f"--format=svg: draws exactly one tree, and {many}; select one with --number")
         yield pictures[0].svg() + "\n"
     elif form == "html":
         parts = [

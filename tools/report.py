@@ -1,21 +1,21 @@
-"""Write a report on a model: one HTML page with its training, its fragments, derivations, and scores.
+"""Write an HTML report on a model: training, fragments, derivations, scores.
 
 Usage:
   tsgkit report [options] --output=FILE MODEL...
   tsgkit report -h | --help | --version
 
-Several models are chains of one kind: their training is plotted together, what was learned is shown of the first, and
-sentences of --dev are parsed by all together, as `tsgkit parse` does. The page needs no network and runs no script.
-Needs matplotlib: pip install 'tsgkit[plot]'.
+Several models must be chains of one kind: their training is plotted together, fragments and derivations are those of
+the first, and the sentences of --dev are parsed with the product of all, as `tsgkit parse` does. The page loads
+nothing from the network and runs no script. Needs matplotlib: pip install 'tsgkit[plot]'.
 
 Options:
-  -o FILE, --output=FILE   the page to write
-  --dev=TREEBANK           parse this treebank (as for `tsgkit prepare`) and show how well that went
-  --fragments=N            so many fragments, and so many auxiliary trees [default: 24]
-  --derivations=N          so many sentences with their derivations [default: 6]
-  --worst=N                so many sentences with the lowest scores [default: 10]
-  --threads=N              for parsing; the page is the same for any number [default: 1]
-  -q, --quiet              no progress
+  -o FILE, --output=FILE   output file
+  --dev=TREEBANK           parse this treebank (as for `tsgkit prepare`) and report the scores
+  --fragments=N            number of fragments, and of auxiliary trees, to show [default: 24]
+  --derivations=N          number of sentences with derivations to show [default: 6]
+  --worst=N                number of sentences with the lowest F1 to show [default: 10]
+  --threads=N              threads for parsing; the page does not depend on it [default: 1]
+  -q, --quiet              no progress bar
   -h, --help               this text
   --version                the version
 """
@@ -36,7 +36,7 @@ from tsgkit.treebank.trees import words
 
 
 def parsed(arguments: dict[str, Any], models: list[Model]) -> dict[str, Any]:
-    """The trees of the treebank to parse, clean, and their sentences' parses."""
+    """The clean trees of the treebank to parse, and the parses of their sentences."""
     source, cleaning = arguments["--dev"], models[0].preparation.cleaning
     clean = [tree for tree in map(cleaning.apply, read_trees(source)) if tree is not None]
     parser = Parser(models[0]) if len(models) == 1 else ProductParser(models)

@@ -92,7 +92,7 @@ def test_draw_formats(run, paths, bank, tmp_path):
 def test_draw_mistakes(run, paths, bank):
     path = bank(DEV[:2])
     assert "--number" in run(draw_command, "--format=svg", path, code=2)
-    assert "there are not so many trees" in run(draw_command, "--number=3", path, code=2)
+    assert "out of range, there are fewer trees" in run(draw_command, "--number=3", path, code=2)
     assert "do not go together" in run(draw_command, "--number=1", "--first=1", path, code=2)
     assert "--format=png" in run(draw_command, "--format=png", path, code=2)
     bad = bank([DEV[0], Tree("TOP", [Tree("NOPE", ["x"])])], "bad.mrg")

@@ -135,9 +135,7 @@ def recovery_report(arguments: dict[str, Any], insertions: bool) -> Iterator[str
         # A rule with three children is two rules after binarisation, so it is included here as well.
         known: Counter[str] = Counter()
         for tree in trees:
-            known[format_fragment(binarization(insertions).apply(read_fragment(tree.brackets)))] += steps[
-                tree.brackets
-            ]
+            known[format_fragment(binarization(insertions).apply(read_fragment(tree.brackets)))] += steps[tree.brackets]
         found: Counter[str] = Counter()
         for fragment in map(table.fragment, table.select(kind=kind)):
             found[fragment.brackets] += int(fragment.count)

@@ -1,6 +1,6 @@
-"""Pictures of trees and fragments: as SVG, in the terminal, for LaTeX.
+"""Drawings of trees and fragments: as SVG, in the terminal, for LaTeX.
 
-Beside the flow, below `tsgkit.parsing`, so that a parse can show itself in a notebook.
+Beside the flow, below `tsgkit.parsing`, so that notebooks can display parses.
 """
 
 from tsgkit.drawing.trees import Drawing

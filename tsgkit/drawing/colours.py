@@ -1,8 +1,8 @@
-"""The colours of pictures: a hue for every fragment, on light and on dark paper, in print and in terminals."""
+"""The colours of drawings: a hue for every fragment, on light and dark backgrounds, in print and in terminals."""
 
 from collections.abc import Sequence
 
-# (light, dark): every one is read with ease on its paper.
+# (on a light background, on a dark one): all are easy to read there.
 HUES = (
     ("#1d4ed8", "#7cb0ff"),
     ("#c2410c", "#fb923c"),
@@ -17,7 +17,7 @@ HUES = (
     ("#a21caf", "#e879f9"),
     ("#4b5563", "#b8c1cc"),
 )
-# The same in terminals, as codes of ANSI.
+# The same in terminals, as ANSI codes.
 TERMINAL = (34, 33, 32, 35, 95, 36, 93, 31, 94, 92, 96, 90)
 PAPER = ("#ffffff", "#15181d")
 INK = ("#1f2328", "#e6e8eb")
@@ -28,12 +28,12 @@ MISSED = ("#92610a", "#facc15")
 
 
 def assign_colours(parents: Sequence[int]) -> list[int]:
-    """A colour for every fragment: in turn, but never that of the fragment above.
+    """A colour for every fragment: in rotation, but never that of the parent fragment.
 
     Parameters
     ----------
     parents : sequence of int
-        For every fragment the number of the one above, which comes before it; -1 at the top.
+        For every fragment the number of its parent fragment, which comes before it; -1 at the root.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def assign_colours(parents: Sequence[int]) -> list[int]:
 
 
 def variables(dark: bool) -> str:
-    """The declarations of all colours as custom properties of CSS."""
+    """Declarations of all colours as CSS custom properties."""
     named = (("paper", PAPER), ("ink", INK), ("faint", FAINT), ("right", RIGHT), ("wrong", WRONG), ("missed", MISSED))
     pairs = [*named, *((f"hue{number}", hue) for number, hue in enumerate(HUES))]
     return "".join(f"--{name}:{value[dark]};" for name, value in pairs)

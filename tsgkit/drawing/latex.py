@@ -21,7 +21,7 @@ INDENT = "  "
 
 
 def escape_latex(text: str) -> str:
-    r"""A text as LaTeX prints it.
+    r"""A text escaped for LaTeX.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def draw_latex(drawing: Drawing) -> str:
     lines += [f"\\definecolor{{tsg{hue}}}{{HTML}}{{{HUES[hue][0].removeprefix('#').upper()}}}\n" for hue in hues]
     lines.append("\\begin{forest}\n")
     depth = [0] * len(drawing.nodes)
-    # A number that comes again, as its complement, is a node whose children are all written.
+    # A complemented number stands for a node whose children have all been written.
     stack = [0] if drawing.nodes else []
     while stack:
         number = stack.pop()
@@ -83,7 +83,7 @@ def node_text(node: Node) -> str:
 
 
 def node_options(node: Node) -> list[str]:
-    """How a node and the line to its parent are drawn."""
+    """Options of a node and of the line to its parent."""
     options = []
     if node.hue >= 0:
         options.append(f"text=tsg{node.hue}")

@@ -1,6 +1,6 @@
-"""Drawings as SVG: every fragment in its colour, on light or dark paper as the reader has it.
+"""Drawings as SVG: each fragment in its colour, on a light or dark background as the reader's system prefers.
 
-All text is escaped. Colours are custom properties of CSS, with plain attributes for programs that know no CSS.
+All text is escaped. Colours are CSS custom properties, with plain attributes for programs without CSS.
 """
 
 from html import escape
@@ -49,7 +49,7 @@ def tree_style(selector: str = ":root") -> str:
 
 
 def text_width(text: str, size: float = FONT_SIZE) -> float:
-    """About how wide a text is; letters of a sans-serif font differ little between systems."""
+    """The approximate width of a text; sans-serif fonts differ little between systems."""
     return size * sum(map(letter_width, text))
 
 
@@ -66,7 +66,7 @@ def letter_width(char: str) -> float:
 
 
 def node_width(node: Node) -> float:
-    """The room that a node needs."""
+    """The width of a node."""
     width = text_width(node.text, 12.0 if node.is_intermediate else FONT_SIZE)
     width += text_width(node.small + shown_value(node), SMALL)
     if node.role == INSERTED:
@@ -94,9 +94,9 @@ def draw_svg(drawing: Drawing, *, standalone: bool = True, clickable: bool = Fal
     ----------
     drawing : Drawing
     standalone : bool
-        Whether it brings its own style and paper; in a page, `tree_style` is the style of all.
+        Whether it contains its style and background; in a page, `tree_style` is the style of all drawings.
     clickable : bool
-        Whether nodes can be reached by keyboard.
+        Whether nodes are buttons, which can be reached with the keyboard.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def draw_svg(drawing: Drawing, *, standalone: bool = True, clickable: bool = Fal
 
 
 def halos(drawing: Drawing, layout: Layout, y: list[float]) -> list[str]:
-    """The ground of every fragment: along its lines, and a part of the way to its open nodes."""
+    """The coloured area behind every fragment: along its edges, and part of those to its frontier nodes."""
     paths: dict[int, list[str]] = {}
     hue_of: dict[int, int] = {}
     middle = -ABOVE / 2 + 2
@@ -174,7 +174,7 @@ def hue_class(hue: int) -> str:
 
 
 def ink(hue: int, otherwise: tuple[str, str]) -> str:
-    """The colour for programs that know no style sheets."""
+    """The colour for programs without CSS."""
     return HUES[hue][0] if hue >= 0 else otherwise[0]
 
 
@@ -195,7 +195,7 @@ def visible(text: str) -> str:
 
 
 def label(node: Node, number: int, x: float, y: float, clickable: bool) -> str:
-    """The text of a node, with what is small beside it."""
+    """The text of a node, with the small text beside it."""
     classes = ["node"]
     classes += ["word"] * node.is_word + ["between"] * node.is_intermediate
     classes += [name for name in (node.role, node.mark) if name]

@@ -1,4 +1,4 @@
-"""Drawings in characters: from the top down where the terminal is wide enough, else as an indented list.
+"""Drawings as text: top-down if the terminal is wide enough, else as an indented list.
 
 Colours are those of ANSI, one for every fragment; see `wants_colour` for when.
 """
@@ -16,12 +16,12 @@ MARKS = {"right": ("", 32), "wrong": ("✗", 31), "missed": ("○", 33)}
 
 
 def wants_colour(stream: TextIO) -> bool:
-    """Whether a stream is a terminal that shows colours; never where ``NO_COLOR`` is set."""
+    """Whether a stream is a terminal that shows colours; never if ``NO_COLOR`` is set."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def printable(text: str) -> str:
-    """A text without characters that would do something to a terminal.
+    """A text without control characters.
 
     Examples
     --------
@@ -32,12 +32,12 @@ def printable(text: str) -> str:
 
 
 def columns(text: str) -> int:
-    """How many columns a terminal needs for a text."""
+    """The number of terminal columns of a text."""
     return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)
 
 
 def shown(node: Node) -> str:
-    """What stands for a node: its label with subcategory, figure and signs."""
+    """The text of a node: its label with subcategory, value and signs."""
     before, after = SIGNS.get(node.role, ("", ""))
     small = f"-{node.small}" if node.is_subcategory else node.small
     sign = MARKS[node.mark][0] if node.mark else ""
@@ -46,7 +46,7 @@ def shown(node: Node) -> str:
 
 
 def colour_of(node: Node) -> int:
-    """The code of a node's colour; 0 for the usual one."""
+    """The ANSI code of the colour of a node; 0 for the default."""
     if node.mark:
         return MARKS[node.mark][1]
     return TERMINAL[node.hue] if node.hue >= 0 else 0
@@ -59,7 +59,7 @@ class Canvas:
         self.rows: list[list[tuple[str, int]]] = []
 
     def put(self, row: int, column: int, text: str, colour: int) -> None:
-        """Write a text; what is left of it is filled with blanks."""
+        """Write a text; empty columns to its left are filled with spaces."""
         while len(self.rows) <= row:
             self.rows.append([])
         cells = self.rows[row]
@@ -97,9 +97,9 @@ def draw_text(drawing: Drawing, *, width: int | None = None, colour: bool = Fals
     ----------
     drawing : Drawing
     width : int, optional
-        The most columns: a tree that needs more is written as an indented list. As many as needed unless given.
+        Maximum number of columns; a wider tree is drawn as an indented list. No limit by default.
     colour : bool
-        Whether to use codes of ANSI.
+        Whether to use ANSI codes.
     """
     if not drawing.nodes:
         return ""
@@ -107,7 +107,7 @@ def draw_text(drawing: Drawing, *, width: int | None = None, colour: bool = Fals
     if width is not None and layout.width > width:
         return outline(drawing, colour=colour)
     canvas = Canvas()
-    # Middles are rounded once, so that lines meet labels.
+    # The centres are rounded once, so that lines meet labels.
     middle = [int(x) for x in layout.x]
     row: list[int] = []
     children = drawing.children()
@@ -124,17 +124,17 @@ def draw_text(drawing: Drawing, *, width: int | None = None, colour: bool = Fals
 
 
 def draw_lines(canvas: Canvas, row: int, above: int, stops: dict[int, bool], colour: int) -> None:
-    """The lines between a node and those below it.
+    """The lines between a node and its children.
 
     Parameters
     ----------
     canvas : Canvas
     row : int
-        Between the two.
+        The row between them.
     above : int
         The column of the node above.
     stops : dict
-        By the columns of those below, whether their lines are dashed.
+        For the column of every child, whether its line is dashed.
     colour : int
     """
     left, right = min(*stops, above), max(*stops, above)
@@ -145,7 +145,7 @@ def draw_lines(canvas: Canvas, row: int, above: int, stops: dict[int, bool], col
         canvas.put(row, column, "╌" if dashed and sign == "─" else sign, colour)
 
 
-# By whether a line goes on upwards, downwards, to the left, to the right.
+# By whether a line continues up, down, left, right.
 LINES = {
     (True, True, False, False): "│",
     (True, False, True, True): "┴",
@@ -162,7 +162,7 @@ LINES = {
 
 
 def outline(drawing: Drawing, *, colour: bool = False) -> str:
-    """A drawing as an indented list, one node a line, words beside their tags.
+    """A drawing as an indented list, one node per line, words beside their tags.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def outline_lines(drawing: Drawing, *, colour: bool = False) -> list[str]:
     """The lines of `outline`."""
     children = drawing.children()
     lines: list[str] = []
-    # What stands before the children of a node.
+    # The indentation of the children of a node.
     indent: dict[int, str] = {}
     for number, node in enumerate(drawing.nodes):
         if node.is_word and node.parent >= 0:

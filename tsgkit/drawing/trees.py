@@ -1,7 +1,7 @@
-"""Trees and fragments made ready to be drawn: what every node shows, and where it goes.
+"""Trees and fragments prepared for drawing: the text and the position of every node.
 
-A `Drawing` is a flat list of nodes from the top down, left to right, and knows nothing of ink; `svg`, `terminal` and
-`latex` draw it. Nothing here recurses, so that a tree may be as deep as memory allows.
+A `Drawing` is a list of nodes in preorder, independent of the output format; `svg`, `terminal` and `latex` draw it.
+Nothing here recurses, so that a tree may be as deep as memory allows.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,39 +13,39 @@ from tsgkit.models.fragments import FOOT_MARK
 from tsgkit.treebank.binarize import coarse_label, undo_label
 from tsgkit.treebank.trees import brackets_of, is_preterminal, preorder
 
-# What a node is in a derivation, beside a node: where a fragment begins, where one was inserted, what is still open.
+# Roles of nodes in a derivation: root of a substituted fragment, root of an inserted one, frontier node, foot.
 PLAIN, BEGINS, INSERTED, OPEN, FOOT = "", "site", "inserted", "open", "foot"
 
 
 @dataclass
 class Node:
-    """What is shown of a node.
+    """The text and style of a node.
 
     Attributes
     ----------
     text : str
         Its label, or the word.
     parent : int
-        The number of the node above; -1 at the top.
+        The number of its parent; -1 for the root.
     is_word : bool
     small : str
-        What the label remembers of its surroundings, as in ``NP^S``, or its subcategory.
+        The context in the label from markovisation, as in ``NP^S``, or its subcategory.
     is_subcategory : bool
-        Whether `small` is that.
+        Whether `small` is a subcategory.
     value : str
-        A small figure beside the label.
+        A small number beside the label.
     step : int
-        The fragment it belongs to; -1 if none.
+        The number of its fragment; -1 if none.
     hue, edge_hue : int
-        The colours of the node and of the line to its parent; -1 for that of text.
+        The colours of the node and of the line to its parent; -1 for the colour of text.
     role : {"", "site", "inserted", "open", "foot"}
     is_dashed : bool
-        Whether the line to its parent goes to a foot.
+        Whether the line to its parent is that of a foot.
     is_intermediate : bool
-        Whether binarisation put it there.
+        Whether it is an intermediate node of binarisation.
     mark : {"", "right", "wrong", "missed"}
     note : str
-        More about it, shown when pointed at.
+        A tooltip.
     """
 
     text: str
@@ -66,14 +66,14 @@ class Node:
 
 @dataclass
 class Drawing:
-    """A tree to be drawn.
+    """A tree prepared for drawing.
 
     Attributes
     ----------
     nodes : list of Node
-        From the top down, left to right: a word comes after its tag.
+        In preorder: a word comes after its tag.
     title : str
-        What the picture shows, for those who cannot see it.
+        A description for screen readers.
 
     Examples
     --------
@@ -90,19 +90,19 @@ class Drawing:
     nodes: list[Node] = field(default_factory=list)
     title: str = ""
 
-    # ---- what can be drawn -------------------------------------------------------------------------------
+    # ---- constructors ------------------------------------------------------------------------------------
 
     @classmethod
     def of_tree(
         cls, tree: Tree, *, values: Sequence[str] | None = None, marks: Sequence[str] | None = None
     ) -> "Drawing":
-        """A tree as it is.
+        """A drawing of a tree.
 
         Parameters
         ----------
         tree : nltk.Tree
         values, marks : sequences of str, optional
-            One per node from the top down, words not counted: see `Node`.
+            One per node in preorder, words excluded; see `Node`.
         """
         drawing = cls()
         stack: list[tuple[Tree | str, int]] = [(tree, -1)]
@@ -123,13 +123,13 @@ class Drawing:
 
     @classmethod
     def of_fragment(cls, fragment: Tree, *, refined: Mapping[str, tuple[str, str]] | None = None) -> "Drawing":
-        """A fragment: open nodes are marked, and the foot of an auxiliary tree has a dashed line.
+        """A drawing of a fragment: frontier nodes are marked, and the foot of an auxiliary tree has a dashed line.
 
         Parameters
         ----------
         fragment : nltk.Tree
         refined : mapping, optional
-            Of the names of subcategories to their labels and digits.
+            From the names of subcategories to their labels and digits.
         """
         drawing = cls()
         stack: list[tuple[Tree | str, int]] = [(fragment, -1)]
@@ -154,16 +154,16 @@ class Drawing:
         drawing.title = f"fragment rooted in {fragment.label()}"
         return drawing
 
-    # ---- how -----------------------------------------------------------------------------------------------
+    # ---- output --------------------------------------------------------------------------------------------
 
     def svg(self, *, standalone: bool = True, clickable: bool = False) -> str:
         """The drawing as SVG; see `tsgkit.drawing.svg.draw_svg`."""
-        from tsgkit.drawing.svg import draw_svg  # noqa: PLC0415 - ways to draw know drawings
+        from tsgkit.drawing.svg import draw_svg  # noqa: PLC0415 - the output formats import this module
 
         return draw_svg(self, standalone=standalone, clickable=clickable)
 
     def text(self, *, width: int | None = None, colour: bool = False) -> str:
-        """The drawing in characters; see `tsgkit.drawing.terminal.draw_text`."""
+        """The drawing as text; see `tsgkit.drawing.terminal.draw_text`."""
         from tsgkit.drawing.terminal import draw_text  # noqa: PLC0415
 
         return draw_text(self, width=width, colour=colour)
@@ -179,11 +179,11 @@ class Drawing:
 
     @property
     def sentence(self) -> str:
-        """Its words."""
+        """The words of the tree."""
         return " ".join(node.text for node in self.nodes if node.is_word)
 
     def children(self) -> list[list[int]]:
-        """For every node the numbers of those below it."""
+        """For every node the numbers of its children."""
         children: list[list[int]] = [[] for _ in self.nodes]
         for number, node in enumerate(self.nodes):
             if node.parent >= 0:
@@ -192,7 +192,7 @@ class Drawing:
 
 
 def labelled(label: str, parent: int) -> Node:
-    """A node with a binarised label: what it remembers of its surroundings becomes small."""
+    """A node with a binarised label: its context becomes the small text."""
     plain = undo_label(label)
     coarse = coarse_label(label)
     text = coarse if plain is None else plain
@@ -201,12 +201,12 @@ def labelled(label: str, parent: int) -> Node:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where nodes go, in any unit.
+    """Horizontal positions of nodes, in any unit.
 
     Attributes
     ----------
     x : list of float
-        The middle of every node.
+        The centre of every node.
     width : float
     """
 
@@ -215,9 +215,9 @@ class Layout:
 
 
 def lay_out(drawing: Drawing, measure: Callable[[Node], float], gap: float) -> Layout:
-    """Put parents above the middle of their children, such that nothing overlaps.
+    """Centre parents above their children, such that nothing overlaps.
 
-    Every subtree gets a strip of its own, as wide as its label or its children, whichever needs more.
+    Every subtree gets a separate strip, as wide as its label or its children, whichever is wider.
     """
     nodes, children = drawing.nodes, drawing.children()
     own = [measure(node) for node in nodes]
@@ -244,7 +244,7 @@ def lay_out(drawing: Drawing, measure: Callable[[Node], float], gap: float) -> L
 
 
 def confidences(tree: Tree, confidence: Mapping[tuple[str, int, int], float]) -> list[str]:
-    """For every node of a tree its posterior probability as a figure; none for tags and fallbacks."""
+    """The posterior probability of every node of a tree as text; empty for tags and fallbacks."""
     pairs = zip(preorder(tree), brackets_of(tree), strict=True)
     return [
         "" if bracket not in confidence or is_preterminal(node) else shown_share(confidence[bracket])
@@ -253,7 +253,7 @@ def confidences(tree: Tree, confidence: Mapping[tuple[str, int, int], float]) ->
 
 
 def shown_share(share: float) -> str:
-    """A probability with two digits; 1 only if it rounds to that.
+    """A probability with two digits; 1 only if it rounds to 1.
 
     Examples
     --------

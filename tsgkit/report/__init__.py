@@ -1,4 +1,4 @@
-"""What people look at: derivations of trees, the report on a model, two parsers compared, the web page.
+"""Output for people: derivations of trees, the report on a model, the comparison of two parsers, the web page.
 
 Last stage of the flow, beside `tsgkit.evaluation`: it reads models and parses and changes nothing.
 """

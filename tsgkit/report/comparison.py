@@ -1,4 +1,4 @@
-"""Two parsers side by side on a page, and trees with marks at what is right and wrong in them."""
+"""A page that compares two parsers, and drawings of trees with correct and wrong brackets marked."""
 
 from collections.abc import Iterator, Sequence
 
@@ -18,19 +18,19 @@ from tsgkit.treebank.trees import preorder, words
 
 
 def marked_drawing(gold: Tree, test: Tree, parameters: Parameters) -> Drawing:
-    """A test tree with marks at its right and wrong brackets."""
+    """A test tree with its correct and wrong brackets marked."""
     n_nodes = sum(1 for _ in preorder(test))
     return Drawing.of_tree(test, marks=mark_brackets(gold, test, parameters).of_test(n_nodes))
 
 
 def marked_gold(gold: Tree, test: Tree, parameters: Parameters) -> Drawing:
-    """A gold tree with marks at the brackets that a test tree has and has not."""
+    """A gold tree with the brackets marked that a test tree has or misses."""
     n_nodes = sum(1 for _ in preorder(gold))
     return Drawing.of_tree(gold, marks=mark_brackets(gold, test, parameters).of_gold(n_nodes))
 
 
 def drawn(title: str, drawing: Drawing | None) -> str:
-    picture = "<p>No tree over these words.</p>" if drawing is None else drawing.svg(standalone=False)
+    picture = "<p>No tree for these words.</p>" if drawing is None else drawing.svg(standalone=False)
     return f"<div><h4>{escape(title)}</h4>{picture}</div>"
 
 
@@ -68,7 +68,7 @@ def summary(found: Differences) -> Iterator[str]:
     yield table(("Parser", "Recall", "Precision", "F1", "Strict F1", "Better on"), rows)
     yield f"<p>{n_all} sentences; the same brackets on {n_all - len(found.sentences)}.</p>"
     if found.by_label():
-        yield "<h2>Gold phrases that only one found</h2>"
+        yield "<h2>Gold phrases found by one parser only</h2>"
         yield table(("Label", "Only A", "Only B"), [(label or "(none)", *rest) for label, *rest in found.by_label()])
 
 

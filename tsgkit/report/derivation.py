@@ -1,7 +1,7 @@
-"""How a model makes a given tree: its most probable derivation, with every node's fragment and the fragments' use.
+"""The most probable derivation of a given tree: the fragment of every node, and the counts of the fragments.
 
-After training and parsing, for people to see. The same for models of all kinds: a CFG's fragments are its rules, those
-of a symbol-refined grammar carry subcategories where they begin.
+After training and parsing, for display. It works for models of all kinds: the fragments of a CFG are its rules, those
+of a symbol-refined grammar have subcategories at their roots and frontier nodes.
 """
 
 from dataclasses import dataclass
@@ -28,27 +28,27 @@ class Derivation:
     Attributes
     ----------
     words : list of str
-        As they stand in the text.
+        As in the text.
     vocabulary_words : list of str
-        As the model knows them.
+        As in the vocabulary of the model.
     log_weight : float
         The log probability of this derivation with its words.
     nodes : ndarray of int with four columns
         The nodes of the binarised tree, ``(label, start, end, number of children)``, from the root down, left to right;
         a tag has no children.
     states : ndarray of int, one per node
-        0 inside of a fragment (or a foot), 1 where one begins, 2 or 3 at the root of an auxiliary tree whose foot is
-        the left (or only) or the right child.
+        0 for an internal node of a fragment (or a foot), 1 for the root of a fragment, 2 or 3 for the root of an
+        auxiliary tree whose foot is the left (or only) or the right child.
     labels : list of str, one per node
         Without subcategories.
     subcategories : list of str, one per node
-        Digits, as of ``NP-01``, where a fragment of a symbol-refined model begins, and inside of it if the model has
-        insertion; otherwise empty.
+        Digits, as of ``NP-01``, at the root of a fragment of a symbol-refined model, and at its internal nodes if the
+        model has insertion; otherwise empty.
     steps : list of Step
-        The fragments; each knows its nodes.
+        The fragments, each with its nodes.
     counts : list of int or float, one per fragment
-        In how many places of the training trees the last sample has it; of a CFG's rules, their weights. 0 for a
-        fragment that the base distribution made, or an earlier sample.
+        Its number of occurrences in the training trees in the last sample; for the rules of a CFG, their weights. 0 for
+        a fragment from the base distribution or from an earlier sample.
     measure : str
         What the counts are: ``count`` or ``weight``.
     """
@@ -66,7 +66,7 @@ class Derivation:
 
     @cached_property
     def step_of_node(self) -> list[int]:
-        """For every node the number of the fragment that it belongs to."""
+        """The number of the fragment of every node."""
         owner = [-1] * len(self.nodes)
         for number, step in enumerate(self.steps):
             for node in step.nodes:
@@ -74,7 +74,7 @@ class Derivation:
         return owner
 
     def drawing(self) -> Drawing:
-        """The binarised tree, every fragment in a colour of its own."""
+        """The binarised tree, each fragment in a different colour."""
         return draw_derivation(self)
 
     def _repr_svg_(self) -> str:
@@ -82,7 +82,7 @@ class Derivation:
 
 
 class Deriver:
-    """Finds derivations with one model. Reads only, so that threads may share it.
+    """Finds derivations under one model. It is read-only, so threads may share it.
 
     Parameters
     ----------
@@ -105,15 +105,15 @@ class Deriver:
         self.table = all_fragments(model)
         self.subcategory_names = SubcategoryTable.of_model(model).names if model.kind == "srtsg" else None
         self.symbol_of = symbols_with_insertion(model)
-        self.table.number_of  # noqa: B018 - made now, so that threads find it made
+        self.table.number_of  # noqa: B018 - computed now, before threads share it
 
     def derive(self, tree: Tree) -> Derivation | None:
-        """The best derivation of a tree as annotated (or as parsed); ``None`` when cleaning leaves no word of it.
+        """The best derivation of a tree as annotated (or as parsed); ``None`` if cleaning removes all its words.
 
         Raises
         ------
         NoDerivationError
-            If the model cannot make the tree; the message says what it lacks.
+            If the tree has no derivation under the model; the message says what is missing.
         """
         preparation, labels = self.model.preparation, self.model.grammar.labels
         encoded = preparation.encode(tree)
@@ -157,7 +157,7 @@ class Deriver:
         return nodes, states, subcategories, steps
 
     def examples(self, step: Step, limit: int = 3) -> list[Example]:
-        """Training sentences in which the last sample has a fragment; none if the model keeps no trees."""
+        """Training sentences with occurrences of a fragment in the last sample; none if the model stores no trees."""
         number = self.table.number_of.get(step.brackets)
         if number is None or self.table.corpus is None:
             return []
@@ -165,12 +165,12 @@ class Deriver:
 
 
 def derivation_of(model: Model, tree: Tree) -> Derivation:
-    """The most probable derivation of one tree; of many, `Deriver` is quicker.
+    """The most probable derivation of one tree; for many trees, `Deriver` is faster.
 
     Raises
     ------
     NoDerivationError
-        If the model cannot make the tree.
+        If the tree has no derivation under the model.
 
     Examples
     --------
@@ -190,11 +190,11 @@ def derivation_of(model: Model, tree: Tree) -> Derivation:
     return derivation
 
 
-# ---- pictures -------------------------------------------------------------------------------------------------
+# ---- drawings -------------------------------------------------------------------------------------------------
 
 
 def draw_derivation(derivation: Derivation) -> Drawing:
-    """A binarised tree with every fragment of its derivation in a colour of its own."""
+    """A binarised tree with each fragment of its derivation in a different colour."""
     drawing = Drawing()
     owner, states = derivation.step_of_node, derivation.states.tolist()
     hues = assign_colours(parents_of_steps(derivation))
@@ -222,14 +222,14 @@ def draw_derivation(derivation: Derivation) -> Drawing:
 
 
 def word_node(derivation: Derivation, position: int, parent: int, tag: Node) -> Node:
-    """The word below a tag; what the model knows it as, where that is something else, is a note."""
+    """The word below a tag; if its class replaces it in the vocabulary, a note says so."""
     word, known_as = derivation.words[position], derivation.vocabulary_words[position]
     note = tag.note if known_as == word else f"{tag.note}; the model knows {word} as {known_as}"
     return Node(word, parent, is_word=True, step=tag.step, hue=tag.hue, edge_hue=tag.hue, note=note)
 
 
 def step_note(derivation: Derivation, step: int) -> str:
-    """What is said of a node's fragment."""
+    """The note about the fragment of a node."""
     count = derivation.counts[step]
     if derivation.measure != "count":
         return f"{derivation.steps[step].brackets}: {derivation.measure} {count:.4g}"
@@ -238,7 +238,7 @@ def step_note(derivation: Derivation, step: int) -> str:
 
 
 def parents_of_steps(derivation: Derivation) -> list[int]:
-    """For every fragment of a derivation, the one that holds the node above it."""
+    """For every fragment of a derivation, the fragment of its parent node."""
     owner = derivation.step_of_node
     parents = [-1] * len(derivation.steps)
     waiting = [-1]

@@ -1,6 +1,6 @@
-"""HTML pages that stand alone: one file, no network, no script, and a policy that says so to the browser.
+"""Self-contained HTML pages: one file, no network access, no script, and a content security policy that enforces this.
 
-Whatever comes from data goes through `escape`; drawings escape their own text.
+All text from data goes through `escape`; drawings escape their text themselves.
 """
 
 import base64
@@ -40,7 +40,7 @@ STYLE = (
 
 
 def escape(text: object) -> str:
-    """Any value as text of a page.
+    """Any value as escaped text for a page.
 
     Examples
     --------
@@ -51,9 +51,9 @@ def escape(text: object) -> str:
 
 
 def html_page(title: str, body: Iterable[str]) -> str:
-    """A whole page around its parts, which are HTML already.
+    """A complete page with the given parts, which must be HTML.
 
-    The policy allows this one style sheet and nothing else: no script can run and nothing is fetched.
+    The policy allows this style sheet and nothing else: no script can run and nothing is loaded.
     """
     style = STYLE + tree_style()
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()

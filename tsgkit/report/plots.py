@@ -1,6 +1,6 @@
-"""Plots by matplotlib as SVG that becomes a part of a page: its text is text, its colours are those of the page.
+"""Plots by matplotlib as SVG elements of a page, with text as text and with the colours of the page.
 
-matplotlib is the extra ``plot``; it is imported when the first plot is made.
+matplotlib is the extra ``plot``; it is imported for the first plot.
 """
 
 import io
@@ -12,7 +12,7 @@ from tsgkit.drawing.colours import HUES
 from tsgkit.errors import UsageError
 from tsgkit.report.page import escape
 
-# What matplotlib draws in this colour gets that of the page's text.
+# This colour is replaced by that of the page's text.
 INK = "#010203"
 STYLE = re.compile(r' style="([^"]*)"')
 NAMED = re.compile(r' id="([^"]*)"')
@@ -51,7 +51,7 @@ def hue(number: int) -> str:
 
 
 def line_plot(title: str, series: Sequence[Series], x_label: str, y_label: str) -> str:
-    """Lines over a common axis, named where there is more than one."""
+    """Lines over a common axis, with a legend if there are several."""
     figure, axes = new_plot(x_label, y_label)
     for number, (name, x, y) in enumerate(series):
         axes.plot(x, y, color=hue(number), linewidth=1.3, label=literal(name))
@@ -69,7 +69,7 @@ def bar_plot(
     *,
     is_log: bool = False,
 ) -> str:
-    """Bars side by side for every name; with a logarithmic axis if asked for."""
+    """Groups of bars, one group for every name; with a logarithmic axis if `is_log`."""
     figure, axes = new_plot(x_label, y_label)
     width = 0.8 / len(bars)
     for number, (name, values) in enumerate(bars):
@@ -87,16 +87,16 @@ def bar_plot(
 
 
 def literal(text: str) -> str:
-    """A text in which matplotlib sees no formulas, nor a name to be left out, as one that begins with a bar."""
+    """A text that matplotlib neither reads as a formula nor hides, as it hides names that begin with ``_``."""
     return ("\N{ZERO WIDTH SPACE}" if text.startswith("_") else "") + text.replace("$", r"\$")
 
 
 def inline_svg(figure: Any, title: str) -> str:
-    """A figure as an ``svg`` element of a page, without styles of its own, which would hold for the whole page."""
+    """A figure as an ``svg`` element of a page, without a style sheet, which would apply to the whole page."""
     import matplotlib as mpl  # noqa: PLC0415
 
     file = io.StringIO()
-    # Names are made from the salt: plots on one page must not share them, and the same plot is always the same.
+    # Identifiers depend on the salt: those of different plots must differ, and the same plot must always be the same.
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": title}):
         figure.savefig(file, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     text = file.getvalue()
@@ -112,7 +112,7 @@ def inline_svg(figure: Any, title: str) -> str:
 
 
 def as_attributes(match: re.Match[str]) -> str:
-    """The declarations of a style attribute as attributes of SVG, which a strict policy for styles allows."""
+    """The declarations of a style attribute as SVG attributes, which the content security policy allows."""
     attributes = []
     for declaration in match[1].split(";"):
         name, _, value = declaration.partition(":")

@@ -1,6 +1,6 @@
-"""What the web page asks for, without the web: a sentence in, everything about it out as plain JSON values.
+"""The parsing service behind the web page, without HTTP: a sentence in, parses and derivations out as JSON values.
 
-A service keeps nothing between requests: models are read only, and every answer depends on its request alone.
+A service keeps no state between requests: models are read-only, and every response depends on its request only.
 """
 
 import math
@@ -27,7 +27,7 @@ from tsgkit.treebank.trees import brackets_of
 
 MAX_TREES = 20
 N_EXAMPLES = 3
-BLANKS = frozenset(" \t\r\n\f\v")
+SPACES = frozenset(" \t\r\n\f\v")
 
 
 class RequestError(Exception):
@@ -36,11 +36,11 @@ class RequestError(Exception):
     Parameters
     ----------
     status : int
-        The status of HTTP: 4xx if the request is wrong, 503 if the service cannot do it now.
+        The HTTP status: 4xx if the request is invalid, 503 if the service cannot answer it now.
     code : str
-        One word for programs.
+        An error code for programs.
     message : str
-        What is wrong and what would be right, for people.
+        What is wrong and what to do, for people.
     """
 
     def __init__(self, status: int, code: str, message: str) -> None:
@@ -50,20 +50,20 @@ class RequestError(Exception):
 
 @dataclass(frozen=True)
 class Limits:
-    """What a request may ask for.
+    """Limits of requests.
 
     Parameters
     ----------
     max_length : int
-        Words of a sentence.
+        Words per sentence.
     max_body : int
-        Bytes of a request.
+        Bytes per request.
     timeout : float
-        Seconds until an answer.
+        Seconds until a response.
     threads : int
-        Sentences at a time.
+        Sentences parsed at the same time.
     queue : int
-        Requests that may wait for a free thread; what comes while so many do is refused at once.
+        Requests that may wait for a free thread; further requests are refused immediately.
     """
 
     max_length: int = 100
@@ -98,10 +98,10 @@ class ParseService:
     ----------
     models : sequence of Model
     names : sequence of str
-        What the models are called.
+        Names of the models.
     limits : Limits
     max_bytes : int
-        Memory of one sentence's chart.
+        Memory limit for the chart of one sentence.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class ParseService:
         self.free_places = threading.BoundedSemaphore(limits.threads + limits.queue)
 
     def about(self) -> dict[str, Any]:
-        """What can be asked of this service."""
+        """The models and limits of this service."""
         models = [{"name": name, "kind": kind} for name, kind in zip(self.names, self.kinds, strict=True)]
         limits = {"words": self.limits.max_length, "bytes": self.limits.max_body, "seconds": self.limits.timeout}
         return {"models": models, "limits": {**limits, "trees": MAX_TREES}}
@@ -127,7 +127,7 @@ class ParseService:
     # ---- requests ----------------------------------------------------------------------------------------
 
     def answer(self, value: object) -> dict[str, Any]:
-        """The answer to the JSON value of a request, in time or not at all.
+        """The response to the JSON value of a request, within the timeout.
 
         Raises
         ------
@@ -135,7 +135,7 @@ class ParseService:
         """
         request = self.checked(value)
         if not self.free_places.acquire(blocking=False):
-            raise RequestError(503, "busy", "too many are waiting already; try again in a moment")
+            raise RequestError(503, "busy", "too many requests are waiting; try again later")
         try:
             return self.answer_in_time(request)
         finally:
@@ -144,8 +144,8 @@ class ParseService:
     def answer_in_time(self, request: Request) -> dict[str, Any]:
         deadline = time.monotonic() + self.limits.timeout
         if not self.free_workers.acquire(timeout=self.limits.timeout):
-            raise RequestError(503, "busy", "all workers are busy; try again in a moment")
-        # A worker is free again when its sentence is done, not when its asker has given up.
+            raise RequestError(503, "busy", "all workers are busy; try again later")
+        # A worker is free again when its sentence is done, not when the client has given up.
         job = self.pool.submit(self.work, request, deadline)
         try:
             return job.result(timeout=max(deadline - time.monotonic(), 0.0))
@@ -160,7 +160,7 @@ class ParseService:
             self.free_workers.release()
 
     def checked(self, value: object) -> Request:
-        """A request of the right form, or an error that says what is wrong with it."""
+        """A valid request; otherwise an error that says what is wrong."""
         if not isinstance(value, dict):
             raise RequestError(400, "form", "the request must be a JSON object")
         unknown = sorted(set(value) - {"text", "words", "k", "model"})
@@ -177,7 +177,7 @@ class ParseService:
         return Request(words, k, model)
 
     def words_of(self, value: dict[str, Any]) -> list[str]:
-        """The words of a request: given, or cut from its text as the Penn Treebank does."""
+        """The words of a request: as given, or its text tokenised as in the Penn Treebank."""
         if ("text" in value) == ("words" in value):
             raise RequestError(400, "form", "give either text (a sentence) or words (a list), not both")
         if "text" in value:
@@ -186,15 +186,15 @@ class ParseService:
             return [word for word in self.tokenizer.tokenize(value["text"], convert_parentheses=True) if word.strip()]
         words = value["words"]
         if not isinstance(words, list) or not all(isinstance(word, str) and word for word in words):
-            raise RequestError(400, "form", "words must be a list of strings that are not empty")
+            raise RequestError(400, "form", "words must be a list of non-empty strings")
         for number, word in enumerate(words, start=1):
-            if BLANKS & set(word):
-                raise RequestError(400, "form", f"word {number} has a blank in it; give one word each")
+            if SPACES & set(word):
+                raise RequestError(400, "form", f"word {number} contains a space; give one word per item")
         return words
 
     @staticmethod
-    def whole_number(value: dict[str, Any], name: str, usual: int, least: int, most: int) -> int:
-        number = value.get(name, usual)
+    def whole_number(value: dict[str, Any], name: str, default: int, least: int, most: int) -> int:
+        number = value.get(name, default)
         if not isinstance(number, int) or isinstance(number, bool) or not least <= number <= most:
             raise RequestError(400, "form", f"{name} must be a whole number from {least} to {most}")
         return number
@@ -202,7 +202,7 @@ class ParseService:
     # ---- answers -----------------------------------------------------------------------------------------
 
     def explain(self, request: Request, deadline: float) -> dict[str, Any]:
-        """Parse, and say why."""
+        """Parse, and find the derivations."""
         started = time.monotonic()
         require_time(deadline)
         parse = self.parser.analyse(request.words, k=request.n_trees, confidence=True)
@@ -247,7 +247,7 @@ class ParseService:
 
 
 def node_values(drawing: Drawing, tree: Tree, parse: Parse) -> list[dict[str, Any] | None]:
-    """For every drawn node what it stands for; nothing for words."""
+    """Label, span and posterior probability of every drawn node; None for words."""
     brackets = iter(brackets_of(tree))
     values: list[dict[str, Any] | None] = []
     for node in drawing.nodes:
@@ -262,7 +262,7 @@ def node_values(drawing: Drawing, tree: Tree, parse: Parse) -> list[dict[str, An
 
 
 def derivation_value(derivation: Derivation, deriver: Deriver) -> dict[str, Any]:
-    """A derivation, its picture, and where its fragments come from."""
+    """A derivation, its drawing, and the occurrences of its fragments."""
     drawing = derivation.drawing()
     hues = {node.step: node.hue for node in drawing.nodes}
     fragments = []
@@ -292,12 +292,12 @@ def derivation_value(derivation: Derivation, deriver: Deriver) -> dict[str, Any]
 
 
 def finite(value: float) -> float | None:
-    """A number as JSON has it: nothing for what is not finite."""
+    """A number as JSON allows it: None if it is not finite."""
     return value if math.isfinite(value) else None
 
 
 class DeadlineError(Exception):
-    """The time for a request is over."""
+    """The timeout of a request has passed."""
 
 
 def require_time(deadline: float) -> None:

@@ -1,6 +1,6 @@
 """The web page and its JSON interface, as a Flask application; `tsgkit serve` runs it under waitress.
 
-Everything that the page needs comes from here, and browsers are told so (Content-Security-Policy).
+The page loads everything from this server, and a content security policy enforces this.
 """
 
 import json
@@ -28,18 +28,18 @@ def create_app(service: ParseService, *, only_local: bool = True) -> Flask:
     ----------
     service : ParseService
     only_local : bool
-        Answer only requests that name this machine as their host, so that no page of others, by a name of its own for
-        this address, can ask.
+        Answer only requests whose host is this machine, so that pages of other sites cannot send requests under a name
+        that resolves to this address (DNS rebinding).
     """
     app = Flask(__name__, static_folder="static", static_url_path="/static")
-    # A little more than is allowed: requests just above the limit are refused with JSON, and by us.
+    # Requests just above the limit are refused here, with JSON; waitress refuses larger ones.
     app.config["MAX_CONTENT_LENGTH"] = service.limits.max_body
 
     @app.before_request
-    def refuse_strangers() -> Response | None:
+    def refuse_other_hosts() -> Response | None:
         name = request.host.rsplit(":", 1)[0] if not request.host.endswith("]") else request.host
         if only_local and name not in LOCAL_NAMES:
-            message = f"{request.host}: this server answers to localhost only"
+            message = f"{request.host}: this server answers requests to localhost only"
             return problem(403, "host", message)
         return None
 
@@ -57,8 +57,8 @@ def create_app(service: ParseService, *, only_local: bool = True) -> Flask:
     def http_problem(error: HTTPException) -> Response:
         status = error.code or 500
         messages = {
-            404: f"there is nothing at {request.path}; the page is at /, the interface at /api/parse",
-            405: f"{request.path} does not take {request.method}",
+            404: f"{request.path}: not found; the page is at /, the interface at /api/parse",
+            405: f"{request.path} does not allow the method {request.method}",
             413: f"the request is larger than {service.limits.max_body} bytes",
         }
         return problem(status, CODES.get(status, "http"), messages.get(status, error.description or error.name))
@@ -71,9 +71,9 @@ def create_app(service: ParseService, *, only_local: bool = True) -> Flask:
         return response
 
     @app.errorhandler(Exception)
-    def mistake(error: Exception) -> Response:
+    def internal_error(error: Exception) -> Response:
         app.logger.exception("a request failed")
-        return problem(500, "mistake", "something went wrong here; the server's log says what")
+        return problem(500, "internal", "internal error; see the log of the server")
 
     @app.get("/")
     def page() -> Response:
@@ -99,9 +99,9 @@ def create_app(service: ParseService, *, only_local: bool = True) -> Flask:
 
 
 def json_of_request() -> Any:
-    """The JSON value of the request at work."""
+    """The JSON value of the current request."""
     if request.mimetype != "application/json":
-        # Also keeps pages of others from asking: they may send plain forms, but not this.
+        # Also prevents requests from pages of other sites, which may send plain forms only.
         raise RequestError(415, "type", "the request must have the Content-Type application/json")
     try:
         return json.loads(request.get_data().decode("utf-8"))

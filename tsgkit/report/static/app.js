@@ -1,10 +1,11 @@
-// The page of `tsgkit serve`: asks /api/parse and shows the answer. Text from the answer is only ever put in as text.
+// The page of `tsgkit serve`: sends requests to /api/parse and shows the responses. Text of a response is inserted as text
+// only, never as HTML.
 "use strict";
 
 const find = (id) => document.getElementById(id);
 const state = { answer: null, rank: 0, view: "tree", asked: null, running: null };
 
-// ---- small things ----------------------------------------------------------------------------------------
+// ---- helpers ---------------------------------------------------------------------------------------------
 
 function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
@@ -51,13 +52,13 @@ async function ask(question) {
   } catch (error) {
     if (running.signal.aborted) return;
     say("");
-    showProblem(error instanceof TypeError ? "The server does not answer. Is it still running?" : error.message);
+    showProblem(error instanceof TypeError ? "The server does not respond. Is it still running?" : error.message);
   } finally {
     if (state.running === running) state.running = null;
   }
 }
 
-// The sentence stands in the address, so that a reload or a bookmark brings it back.
+// The sentence is part of the address, so that a reload or a bookmark restores it.
 function remember(question) {
   const value = question.words ? `w=${encodeURIComponent(question.words.join(" "))}` : `s=${encodeURIComponent(question.text)}`;
   history.replaceState(null, "", `#${value}`);
@@ -82,11 +83,11 @@ function showAnswer() {
   find("tokens-form").hidden = false;
   find("tokens").value = answer.words.join(" ");
   const kinds = {
-    coarse: "the model has no analysis; this is the best tree of a coarser grammar",
-    glued: "no grammar spans these words; these are parts side by side",
-    flat: "too long or too large for the chart; these are tags only",
+    coarse: "the model cannot parse this sentence; this is the best tree of a coarser grammar",
+    glued: "no grammar covers the whole sentence; these are partial parses side by side",
+    flat: "the sentence is too long for the chart; this tree has tags only",
   };
-  const note = answer.fallback ? `A fallback tree: ${kinds[answer.fallback] || answer.fallback}.` : "";
+  const note = answer.fallback ? `Fallback tree: ${kinds[answer.fallback] || answer.fallback}.` : "";
   say(`${answer.words.length} word${answer.words.length === 1 ? "" : "s"}, ${answer.seconds.toFixed(3)} s. ${note}`);
   showList();
   showTree();
@@ -129,8 +130,8 @@ function showPicture() {
   const drawn = new DOMParser().parseFromString(source, "image/svg+xml").documentElement;
   picture.replaceChildren(document.importNode(drawn, true));
   find("hint").textContent = derived
-    ? "Every fragment has its colour; ○ is a substitution, ⊕ an insertion with a dashed line to its foot. Choose a node to find its fragment below."
-    : "Small figures are posterior probabilities. Choose a node to see what else could stand there.";
+    ? "Each fragment has its own colour; ○ marks a substitution site, ⊕ an insertion, with a dashed line to its foot. Select a node to find its fragment below."
+    : "Small numbers are posterior probabilities. Select a node to see its alternatives.";
   for (const node of picture.querySelectorAll(".node[role=button]")) {
     node.addEventListener("click", () => chooseNode(node));
     node.addEventListener("keydown", (event) => {
@@ -146,21 +147,21 @@ function chooseNode(node) {
   else showNode(tree().nodes[Number(node.dataset.node)]);
 }
 
-// ---- what else could stand at a node ---------------------------------------------------------------------
+// ---- alternatives to a node ------------------------------------------------------------------------------
 
 function showNode(node) {
   const others = state.answer.alternatives.filter((each) =>
     !(each.label === node.label && each.start === node.start && each.end === node.end));
   const inside = (a, b) => a.start >= b.start && a.end <= b.end;
   const groups = [
-    ["Over the same words", others.filter((each) => each.start === node.start && each.end === node.end)],
-    [`Other ${node.label} with the same beginning or end`, others.filter((each) => each.label === node.label
+    ["Same span, other labels", others.filter((each) => each.start === node.start && each.end === node.end)],
+    [`Other ${node.label} with the same start or end`, others.filter((each) => each.label === node.label
       && (each.start === node.start) !== (each.end === node.end))],
-    ["In conflict with it", others.filter((each) => each.start < node.end && node.start < each.end
+    ["Crossing brackets", others.filter((each) => each.start < node.end && node.start < each.end
       && !inside(each, node) && !inside(node, each))],
   ];
   const body = find("node");
-  find("node-title").textContent = `${node.label} over “${wordsOf(node.start, node.end)}”: ${percent(node.posterior)}`;
+  find("node-title").textContent = `${node.label} “${wordsOf(node.start, node.end)}”: posterior ${percent(node.posterior)}`;
   body.replaceChildren();
   for (const [title, found] of groups) {
     if (!found.length) continue;
@@ -169,11 +170,11 @@ function showNode(node) {
     const head = make("tr", {}, ...["", "Label", "Words"].map((name) => make("th", { scope: "col" }, name)));
     body.append(make("h3", {}, title), make("div", {}, make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows))));
   }
-  if (!body.children.length) body.append(make("p", {}, "Nothing else has a probability of one percent or more."));
+  if (!body.children.length) body.append(make("p", {}, "No alternative has a posterior probability of one percent or more."));
   find("node-section").hidden = false;
 }
 
-// ---- why: the fragments ----------------------------------------------------------------------------------
+// ---- the fragments ---------------------------------------------------------------------------------------
 
 function showWhy() {
   const list = find("why");
@@ -181,8 +182,8 @@ function showWhy() {
   list.replaceChildren();
   find("why-note").textContent = derivation
     ? (derivation.measure === "count"
-      ? "How often the last sample has each in the training trees, and where; 0 if the base distribution made it, or an earlier sample."
-      : "The rules, with their probabilities.")
+      ? "Count of each fragment in the last sample, with occurrences in training sentences; 0 if it comes from the base distribution or from an earlier sample."
+      : "Rules and their probabilities.")
     : `No derivation: ${tree().why_not}.`;
   if (!derivation) return;
   derivation.fragments.forEach((each, number) => {
@@ -219,7 +220,7 @@ function chooseFragment(step) {
 async function standalone() {
   const style = await (await fetch("/tree.css")).text();
   const picture = find("picture").querySelector("svg");
-  if (!picture) throw new Error("there is no picture");
+  if (!picture) throw new Error("there is no drawing");
   const copy = picture.cloneNode(true);
   for (const node of copy.querySelectorAll("[tabindex]")) { node.removeAttribute("tabindex"); node.removeAttribute("role"); }
   for (const node of copy.querySelectorAll(".chosen, .lit")) node.classList.remove("chosen", "lit");
@@ -240,7 +241,7 @@ async function toPng(svg) {
     context.scale(scale, scale);
     context.drawImage(image, 0, 0);
     return await new Promise((resolve, reject) => {
-      canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("the picture is too large"))), "image/png");
+      canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("the image is too large"))), "image/png");
     });
   } finally {
     URL.revokeObjectURL(address);
@@ -261,7 +262,7 @@ async function copyText(text) {
     await navigator.clipboard.writeText(text);
     say("Copied.");
   } catch {
-    // Not allowed here: the text is shown, ready to be copied by hand.
+    // The browser does not allow it: show the text, selected, for copying by hand.
     const area = find("copied");
     area.hidden = false;
     area.value = text;
@@ -291,7 +292,7 @@ async function copyAs(form) {
   }
 }
 
-// ---- wiring ----------------------------------------------------------------------------------------------
+// ---- start-up --------------------------------------------------------------------------------------------
 
 function showView(view) {
   state.view = view;
@@ -328,7 +329,7 @@ async function begin() {
     about.models.forEach((each, number) => find("model").append(make("option", { value: number }, each.name)));
     find("model-choice").hidden = about.models.length < 2;
   } catch {
-    showProblem("The server does not answer. Is it still running?");
+    showProblem("The server does not respond. Is it still running?");
   }
   recall();
 }
