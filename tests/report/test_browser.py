@@ -236,7 +236,7 @@ def test_by_keyboard_alone(page):
         if page.driver.switch_to.active_element.get_attribute("data-node"):
             break
     page.press(Keys.ENTER)
-    page.wait(lambda: page.one("#node-title").text.startswith("TOP over"))
+    page.wait(lambda: page.one("#node-title").text.startswith("TOP “"))
 
 
 def test_copies(page):
