@@ -3,7 +3,7 @@
 Every ``ext/tsgkit/NAME.pyx`` becomes the module ``tsgkit.NAME``. In the environment, ``TSGKIT_CHECKED=1`` asks for
 bounds checks, ``TSGKIT_SANITIZE=1`` for the address and undefined behaviour sanitizers, ``TSGKIT_QUICK=1`` for code
 that is compiled quickly and runs slowly; changing the mode forces a rebuild. ``TSGKIT_MODULES`` names the modules to
-build, separated by blanks, instead of all.
+build, separated by spaces, instead of all.
 """
 
 import os
