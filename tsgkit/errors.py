@@ -1,16 +1,16 @@
-"""Errors a user can cause and mend. Commands print them without a traceback and exit with 2 (a `JobError`: with 1)."""
+"""Errors that a user can cause and fix. Commands print them without a traceback and exit with 2 (`JobError`: 1)."""
 
 
 class TsgkitError(Exception):
-    """Something is wrong with what the user gave; the message says where and what to do."""
+    """The input or an option is wrong; the message says where, and what to do."""
 
 
 class JobError(TsgkitError):
-    """Nothing is wrong with what the user gave, but the job could not be done."""
+    """The input and the options are right, but the job failed."""
 
 
 class UsageError(TsgkitError):
-    """An option has a value it cannot have."""
+    """The value of an option is not allowed."""
 
 
 class TreebankError(TsgkitError):

@@ -1,4 +1,4 @@
-"""Ctrl-C in two steps: the first asks a job to end in order, the second ends it at once."""
+"""Ctrl-C in two steps: the first asks a job to stop at the next safe point, the second stops it at once."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ def interruptible(stop: Callable[[], None]) -> Iterator[None]:
 
     try:
         before = signal.signal(signal.SIGINT, interrupt)
-    except ValueError:  # not in the main thread: whoever runs us handles interruption
+    except ValueError:  # not in the main thread, which alone handles signals
         yield
         return
     try:

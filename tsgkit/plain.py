@@ -1,4 +1,4 @@
-"""Settings from files: plain JSON values that must be what a dataclass says before one is made of them."""
+"""Settings from files: JSON values are checked against the types of a dataclass before an instance is made."""
 
 import types
 import typing
@@ -13,7 +13,7 @@ def settings_of(kind: type[T], values: object) -> T:
     Raises
     ------
     ValueError
-        If a field is missing, unknown, or has a value of another type; what the class itself refuses, it refuses.
+        If a field is missing, unknown, or has a value of another type. The class may raise errors for wrong values.
 
     Examples
     --------
@@ -39,14 +39,14 @@ def settings_of(kind: type[T], values: object) -> T:
 
 
 def types_of(hint: Any) -> tuple[Any, ...]:
-    """The types that a type hint allows, without those of their elements."""
+    """The types that a type hint allows; the types of elements are not looked at."""
     if isinstance(hint, types.UnionType):
         return typing.get_args(hint)
     return (typing.get_origin(hint) or hint,)
 
 
 def names_of(values: Any, what: str) -> list[str]:
-    """A list of strings; a ValueError says that `what` is anything else."""
+    """`values`, if they are a list of strings; otherwise a ValueError that names `what`."""
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise ValueError(f"{what} is not a list of names")
     return values

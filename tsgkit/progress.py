@@ -1,4 +1,4 @@
-"""Progress bars: on a terminal, on stderr, and nowhere else."""
+"""Progress bars, shown only if stderr is a terminal."""
 
 import sys
 from collections.abc import Iterable
@@ -10,9 +10,9 @@ from tqdm import tqdm
 def progress(
     items: Iterable[Any] | None, description: str, unit: str, *, total: int | None = None, quiet: bool = False
 ) -> Any:
-    """Iterate over `items` behind a bar that shows only on a terminal and never when `quiet`.
+    """Iterate over `items` with a progress bar, which is shown only on a terminal and not if `quiet`.
 
-    Returns the ``tqdm`` object, so that a caller may set a postfix, or without `items` move the bar himself.
+    Returns the ``tqdm`` object, so that a caller can set a postfix or, without `items`, update the bar.
     """
     hidden = quiet or not sys.stderr.isatty()
     return tqdm(items, desc=description, unit=f" {unit}", total=total, disable=hidden, leave=False, dynamic_ncols=True)

@@ -1,8 +1,8 @@
-"""Binarisation: nodes with more than two children become chains of intermediate symbols, and back.
+"""Binarisation: nodes with more than two children become binary nodes with intermediate symbols, and back.
 
-The last step before the flat corpus, and the first after the parser. What undoing needs stands in the
-labels alone: an intermediate symbol starts with ``@``, an annotation with ``^``, and these characters
-are escaped where a treebank label has them, so that undoing is exact for every tree and every label.
+Preprocessing, before the flat corpus, and undone in the output of a parser. Undoing needs the labels alone: an
+intermediate symbol begins with ``@``, an annotation with ``^``, and these characters are escaped in the labels of the
+treebank, so that undoing is exact for every tree and every label.
 """
 
 import hashlib
@@ -26,10 +26,10 @@ STRUCTURAL = re.compile(r"[\\@^|]")
 ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 BEFORE_ANNOTATION = re.compile(r"(?:[^\\^]|\\.)*\\?", re.DOTALL)
 BEFORE_MARKOVISATION = re.compile(r"(?:[^\\^|]|\\.)*\\?", re.DOTALL)
-# More siblings than this are not spelt out in a symbol but digested, or the symbols of a node with
-# very many children would grow with the square of their number.
+# A symbol names at most so many siblings and has a digest of the others: without that, the symbols of a node would grow
+# with the square of the number of its children.
 MAX_LISTED = 50
-LABELS_REMEMBERED = 1 << 16
+CACHED_LABELS = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -39,20 +39,20 @@ class Binarization:
     Parameters
     ----------
     method : {"right", "left", "centre-head"}
-        From which side children are split off. ``right`` splits off the leftmost child first, so that
-        the chain goes down to the right; ``left`` is its mirror image; ``centre-head`` splits off what
-        is left of the head child, then what is right of it, so that the head ends deepest.
+        From which side children are split off. ``right`` splits off the leftmost child first, so that the
+        intermediate nodes branch to the right; ``left`` is its mirror image; ``centre-head`` splits off the left
+        siblings of the head child, then its right siblings, so that the head is the deepest.
     horizontal : int, optional
-        How many of its children an intermediate symbol names, in the order they are split off; all of
-        them if not given, at most 50 otherwise.
+        Horizontal markovisation: how many children an intermediate symbol names, in the order in which they are
+        split off; all of them if not given, at most 50 otherwise.
     vertical : int
-        1 for plain labels; 2 adds the label of the parent to those of phrases, 3 also that of the
-        grandparent, and so on, at most 50.
+        Vertical markovisation: 1 for plain labels; 2 adds the label of the parent to those of phrases, 3 also that of
+        the grandparent, and so on, at most 50.
     heads : str
-        For ``centre-head``: ``penn``, ``leftmost``, ``rightmost``, or the path of a file with head rules.
-        Of a path, the file's name stays.
+        For ``centre-head``: ``penn``, ``leftmost``, ``rightmost``, or the path of a file with head rules, of which
+        only the name of the file is kept.
     annotate_tags : bool
-        Whether the tags of words get the vertical annotation too.
+        Whether preterminals get the vertical annotation too.
     rules : str, optional
         The text of the head rules; read from the file `heads` if not given.
 
@@ -84,10 +84,10 @@ class Binarization:
             raise UsageError(f"vertical markovisation {self.vertical}: 1 to {MAX_LISTED} levels")
         if self.method == "centre-head":
             if self.rules is None and self.heads not in BUILT_IN:
-                # The text, not the path, is what makes two settings equal, here or on another machine.
+                # Settings are equal if the text of the rules is, wherever the file was.
                 object.__setattr__(self, "rules", read_rules(self.heads))
                 object.__setattr__(self, "heads", Path(self.heads).name)
-            self.head_rules  # noqa: B018 - mistakes in the rules are reported now, not at the first tree
+            self.head_rules  # noqa: B018 - errors in the rules are reported now, not at the first tree
 
     @cached_property
     def head_rules(self) -> HeadRules:
@@ -103,12 +103,12 @@ class Binarization:
             if len(children) <= 2:
                 return Tree(label, children)
             order, head = self._order(node)
-            return _chain(label, children, order, head, self._memories(node, order, head))
+            return _binary_nodes(label, children, order, head, self._histories(node, order, head))
 
         return cast(Tree, rebuild(tree, binarized))
 
     def undo(self, tree: Tree) -> Tree:
-        """The treebank tree that a binarised tree, of whatever settings, stands for.
+        """The treebank tree of a binarised tree, with whatever settings it was binarised.
 
         Raises
         ------
@@ -125,16 +125,16 @@ class Binarization:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Binarization":
-        """The settings that `to_dict` gave; a ValueError if these are not some.
+        """The inverse of `to_dict`; a ValueError if these are not settings.
 
-        They hold the text of the head rules: no file that they name is read, so that settings of strangers open none.
+        They contain the text of the head rules: no file is read, so that untrusted settings cannot name one.
         """
         if values.get("rules") is None and values.get("heads") not in BUILT_IN:
             raise ValueError("head rules without their text")
         return settings_of(cls, values)
 
     def _annotations(self, tree: Tree) -> list[str]:
-        """What each node's label gets, in the reverse of the order in which `rebuild` meets the nodes."""
+        """The annotation of every node, in the reverse of the order in which `rebuild` visits the nodes."""
         annotations: list[str] = []
         if self.vertical == 1:
             return annotations
@@ -149,7 +149,7 @@ class Binarization:
         return annotations
 
     def _order(self, node: Tree) -> tuple[list[int], int]:
-        """The children in the order they are split off, and the one that the chain closes in on."""
+        """The children in the order in which they are split off, and the head, which is the last of them."""
         last = len(node) - 1
         if self.method == "right":
             head = last
@@ -159,8 +159,8 @@ class Binarization:
             head = self.head_rules.head(node.label(), [child.label() for child in node])
         return [*range(head), *range(last, head, -1), head], head
 
-    def _memories(self, node: Tree, order: Sequence[int], head: int) -> list[str]:
-        """For each place in `order`, what the symbol remembers that produces the children from there on."""
+    def _histories(self, node: Tree, order: Sequence[int], head: int) -> list[str]:
+        """For each index in `order`, the siblings that the symbol over the children from there on names."""
         if self.horizontal == 0:
             return [""] * len(order)
         items = [SIBLING + self._side(child, head) + escape(node[child].label()) for child in order]
@@ -173,13 +173,13 @@ class Binarization:
         ]
 
     def _side(self, child: int, head: int) -> str:
-        """The mark of a remembered child; the one-sided methods need none."""
+        """The mark of a child that a symbol names; the one-sided methods need none."""
         if self.method != "centre-head":
             return ""
         return "=" if child == head else "<" if child < head else ">"
 
 
-@lru_cache(LABELS_REMEMBERED)
+@lru_cache(CACHED_LABELS)
 def escape(label: str) -> str:
     r"""A treebank label as a part of symbols: a backslash before ``\``, ``@``, ``^`` and ``|``.
 
@@ -191,7 +191,7 @@ def escape(label: str) -> str:
     return STRUCTURAL.sub(r"\\\g<0>", label)
 
 
-@lru_cache(LABELS_REMEMBERED)
+@lru_cache(CACHED_LABELS)
 def undo_label(label: str) -> str | None:
     r"""The treebank label of a symbol; None for an intermediate symbol.
 
@@ -207,7 +207,7 @@ def undo_label(label: str) -> str | None:
 
 
 def coarse_label(label: str) -> str:
-    r"""A symbol without the ancestors and siblings that it remembers.
+    r"""A symbol without markovisation: without the ancestors and siblings that it names.
 
     Examples
     --------
@@ -219,16 +219,16 @@ def coarse_label(label: str) -> str:
 
 
 class _Spliced(Tree):
-    """An intermediate node on its way out; its class sets it apart, its label could be a treebank's."""
+    """An intermediate node that is to be spliced out; its class tells it from a treebank node with the same label."""
 
 
 def _restored(node: Tree, children: list[Child]) -> Tree:
-    """The treebank node for a node, with the children of intermediate nodes below it as its own."""
+    """The treebank node of a node, with the children of the intermediate nodes below it."""
     label = undo_label(node.label())
     if label is None:
         if is_preterminal(node):
             raise ValueError(f"intermediate symbol {node.label()!r} is the tag of the word {node[0]!r}")
-        # Splicing waits for the treebank node above: doing it at every link would take quadratic time.
+        # Spliced at the treebank node above: splicing at every intermediate node would take quadratic time.
         return _Spliced(node.label(), children)
     restored = []
     stack = children[::-1]
@@ -241,22 +241,24 @@ def _restored(node: Tree, children: list[Child]) -> Tree:
     return Tree(label, restored)
 
 
-def _chain(label: str, children: Sequence[Child], order: Sequence[int], head: int, memories: Sequence[str]) -> Tree:
-    """The binary nodes for one wide node, made from the inside out."""
+def _binary_nodes(
+    label: str, children: Sequence[Child], order: Sequence[int], head: int, histories: Sequence[str]
+) -> Tree:
+    """The binary nodes of one wide node, built from the deepest to the highest."""
     inner = children[order[-1]]
-    for place in range(len(order) - 2, -1, -1):
-        child = children[order[place]]
-        pair = [child, inner] if order[place] < head else [inner, child]
-        inner = Tree(INTERMEDIATE + label + memories[place] if place else label, pair)
+    for index in range(len(order) - 2, -1, -1):
+        child = children[order[index]]
+        pair = [child, inner] if order[index] < head else [inner, child]
+        inner = Tree(INTERMEDIATE + label + histories[index] if index else label, pair)
     return cast(Tree, inner)
 
 
 def _digests(items: Sequence[str]) -> dict[int, str]:
-    """For every place that is left out of some symbol, a digest of the items from there to the end."""
+    """For every index at which a symbol stops to name items, a digest of the items from there to the end."""
     digest = b""
     digests = {}
-    for place in range(len(items) - 1, MAX_LISTED, -1):
-        digest = hashlib.blake2b(items[place].encode("utf-8", "surrogatepass") + digest, digest_size=8).digest()
+    for index in range(len(items) - 1, MAX_LISTED, -1):
+        digest = hashlib.blake2b(items[index].encode("utf-8", "surrogatepass") + digest, digest_size=8).digest()
         # An unescaped ^ right after the bar cannot come from a label.
-        digests[place] = SIBLING + ANNOTATION + digest.hex()
+        digests[index] = SIBLING + ANNOTATION + digest.hex()
     return digests

@@ -1,8 +1,7 @@
-"""Cleaning: from the trees annotators wrote to those that parsers are trained and scored on.
+"""Cleaning: from trees as annotated to the trees that parsers are trained and scored on.
 
-Each step is a function from a tree to a new tree. `Cleaning` names the steps that are wanted and
-applies them in the order in which they stand here: features, empty nodes, function tags, repeated labels, root,
-unary chains.
+Preprocessing, before binarisation. Each step is a function from a tree to a new tree. `Cleaning` selects the steps and
+applies them in this order: features, empty nodes, function tags, repeated labels, root, unary chains.
 """
 
 import re
@@ -23,7 +22,7 @@ ESCAPED_CHAIN_PART = re.compile(r"(?:[^\\+]|\\.)*", re.DOTALL)
 
 
 def cut_labels(tree: Tree, mark: str) -> Tree:
-    """Cut all labels, those of words too, before a mark: what follows are features. A mark in the first place stays.
+    """Remove the features of all labels, preterminals included: cut before a mark, unless it is the first character.
 
     Examples
     --------
@@ -40,7 +39,7 @@ def cut_labels(tree: Tree, mark: str) -> Tree:
 
 
 def remove_empty(tree: Tree, empty_tags: Collection[str] = EMPTY_TAGS) -> Tree | None:
-    """Remove words with an empty tag (traces), and phrases that have nothing else.
+    """Remove words with an empty tag (traces), and phrases without other words.
 
     Returns
     -------
@@ -63,7 +62,7 @@ def remove_empty(tree: Tree, empty_tags: Collection[str] = EMPTY_TAGS) -> Tree |
 
 
 def strip_function(label: str) -> str:
-    """A phrase label without function tags and indices; ``-LRB-`` and its like stay.
+    """A phrase label without function tags and indices; labels like ``-LRB-`` are kept.
 
     Examples
     --------
@@ -74,7 +73,7 @@ def strip_function(label: str) -> str:
 
 
 def strip_functions(tree: Tree) -> Tree:
-    """Remove function tags and indices from phrase labels; tags of words are never cut.
+    """Remove function tags and indices from phrase labels; the labels of preterminals are kept.
 
     Examples
     --------
@@ -90,7 +89,7 @@ def strip_functions(tree: Tree) -> Tree:
 
 
 def collapse_repeats(tree: Tree) -> Tree:
-    """Make one node of a node and its only child where both have the same label.
+    """Merge a node with its only child if both have the same label.
 
     Examples
     --------
@@ -108,12 +107,10 @@ def collapse_repeats(tree: Tree) -> Tree:
 
 
 def collapse_unaries(tree: Tree) -> Tree:
-    r"""Make one node, with a joined label, of a chain of phrases with one child each.
+    r"""Merge a unary chain of phrases into one node with a joined label.
 
-    `expand_unaries` undoes it.
-
-    Words keep their tags as nodes, and the root of the tree stays. A ``+`` or a backslash that is in a
-    label already gets a backslash in front.
+    Preterminals and the root of the tree are not merged. A ``+`` or a backslash in a label is escaped with a backslash.
+    `expand_unaries` is the inverse.
 
     Examples
     --------
@@ -153,7 +150,7 @@ def expand_unaries(tree: Tree) -> Tree:
 
 
 def chain_parts(label: str) -> list[str]:
-    r"""The labels of the nodes that `collapse_unaries` joined: ``S+VP`` is ``S`` over ``VP``."""
+    r"""The labels of the nodes that `collapse_unaries` merged: ``S+VP`` is ``S`` over ``VP``."""
     parts, position = [], 0
     while position <= len(label):
         match = ESCAPED_CHAIN_PART.match(label, position)
@@ -164,7 +161,7 @@ def chain_parts(label: str) -> list[str]:
 
 
 def add_root(tree: Tree, label: str = "TOP") -> Tree:
-    """Put a root labelled `label` on top, once: the treebank's own outer bracket or root gives way to it.
+    """Add a root labelled `label`; it replaces the outer bracket or root of the treebank, if there is one.
 
     Examples
     --------
@@ -181,22 +178,22 @@ def add_root(tree: Tree, label: str = "TOP") -> Tree:
 
 @dataclass(frozen=True)
 class Cleaning:
-    """Which cleaning steps to take.
+    """Which cleaning steps are applied.
 
     Parameters
     ----------
     empty_tags : tuple of str
-        Tags of empty words, which are removed with what they leave empty; ``()`` keeps all.
+        Tags of empty words, which are removed with the phrases that have no other words; ``()`` keeps all.
     functions : bool
         Whether function tags and indices are removed.
     repeats : bool
         Whether ``X`` over ``X`` becomes one ``X``.
     unaries : bool
-        Whether unary chains are collapsed to joined labels.
+        Whether unary chains are merged into nodes with joined labels.
     root : str
         The label of the root that every tree gets; ``''`` adds none.
     feature_mark : str
-        Labels are cut before this mark; ``''`` cuts none.
+        What separates features from a label; ``''`` keeps all features.
 
     Examples
     --------
@@ -228,7 +225,7 @@ class Cleaning:
         return collapse_unaries(result) if self.unaries else result
 
     def undo(self, tree: Tree) -> Tree:
-        """Put back what a parser's output must show: the chains that were joined."""
+        """Undo what the output of a parser must not show: merged unary chains."""
         return expand_unaries(tree) if self.unaries else tree
 
     def to_dict(self) -> dict[str, Any]:
@@ -239,5 +236,5 @@ class Cleaning:
     def from_dict(cls, values: dict[str, Any]) -> "Cleaning":
         """The inverse of `to_dict`; a ValueError if these are not settings."""
         names_of(list(values["empty_tags"]), "empty_tags")
-        # Files that were written before there was this step do not have it.
+        # Files without features do not have it.
         return settings_of(cls, {"feature_mark": "", **values, "empty_tags": tuple(values["empty_tags"])})

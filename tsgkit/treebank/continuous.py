@@ -1,7 +1,7 @@
-"""Discontinuous trees made continuous: every phrase gets words that follow each other, with little else changed.
+"""Reattachment: discontinuous trees become continuous, so that the words of every phrase are a contiguous span.
 
-Nodes have numbers, and a tree is a mapping from every node but the root to its parent. Words are numbered from left to
-right -1, -2, -3, ...; the root is 0; phrases have any other numbers.
+First stage of the flow, part of a reader. Nodes are numbers, and a tree is a mapping from every node but the root to
+its parent. Words are numbered from left to right -1, -2, -3, ...; the root is 0; phrases have any other numbers.
 """
 
 from bisect import bisect
@@ -13,19 +13,19 @@ ROOT = 0
 
 
 def word_node(position: int) -> int:
-    """The number of the word at a position, counted from 0; and the other way round."""
+    """The node of the word at a position, from 0; its own inverse: also the position of a word's node."""
     return -1 - position
 
 
 @dataclass(frozen=True)
 class Outline:
-    """Where the nodes of a tree are.
+    """The depths and spans of the nodes of a tree.
 
     Attributes
     ----------
     parents : mapping
     depth : dict
-        How far every node is below the root.
+        The number of nodes above every node.
     first, last : dict
         The positions of a node's first and last words.
     n_words : dict
@@ -42,11 +42,11 @@ class Outline:
         """The outline of a tree whose phrases all have words."""
         depth = {ROOT: 0}
         for start in parents:
-            way, node = [], start
+            path, node = [], start
             while node not in depth:
-                way.append(node)
+                path.append(node)
                 node = parents[node]
-            depth.update(zip(reversed(way), range(depth[node] + 1, depth[node] + len(way) + 1), strict=True))
+            depth.update(zip(reversed(path), range(depth[node] + 1, depth[node] + len(path) + 1), strict=True))
         words = [node for node in parents if node < ROOT]
         first = {node: word_node(node) for node in words}
         last, n_words = dict(first), dict.fromkeys(words, 1)
@@ -58,7 +58,7 @@ class Outline:
         return cls(parents, depth, first, last, n_words)
 
     def gap(self) -> tuple[int, int] | None:
-        """The deepest discontinuous phrase, and the position of its first word behind a gap; None if there is none."""
+        """The deepest discontinuous phrase and the position of its first word after a gap; None if there is none."""
         broken = [node for node, number in self.n_words.items() if self.last[node] - self.first[node] >= number]
         if not broken:
             return None
@@ -74,13 +74,13 @@ class Outline:
         )
 
     def top(self, node: int) -> int:
-        """The child of the root at or above a node."""
+        """The child of the root that dominates a node, or is it."""
         while self.parents[node] != ROOT:
             node = self.parents[node]
         return node
 
     def lowest_above(self, one: int, other: int) -> int:
-        """The lowest node above two words."""
+        """The lowest node that dominates two words."""
         while one != other:
             if self.depth[one] >= self.depth[other]:
                 one = self.parents[one]
@@ -90,12 +90,13 @@ class Outline:
 
 
 def continuous_parents(parents: Mapping[int, int], heads: Collection[int] = ()) -> dict[int, int]:
-    """The parents after which every phrase is continuous; those of a tree that is so already do not change.
+    """The parents of a tree in which every phrase is continuous; those of a continuous tree do not change.
 
-    First, what hangs from the root but stands inside a phrase, as punctuation does in Negra and TIGER, goes there: to
-    the lowest node above the words around it. Then every phrase that is still in parts keeps one of them, from the
-    deepest phrase to the highest, and gives the others to its parent. Kept is the part with a head in it; if there is
-    none, the one with the most words that hang from the phrase itself; if that does not decide, the first.
+    First, a child of the root inside the span of a phrase, as punctuation in Negra and TIGER, is attached to the lowest
+    node that dominates the words of the phrase on both sides of it. Then, from the deepest phrase to the highest, every
+    phrase that is still discontinuous keeps one of its parts and gives the others to its parent. It keeps the part with
+    a head; if there is none, the part with the most words that are children of the phrase; if that does not decide, the
+    first.
 
     Parameters
     ----------
@@ -106,7 +107,7 @@ def continuous_parents(parents: Mapping[int, int], heads: Collection[int] = ()) 
 
     Examples
     --------
-    >>> # das hat gesagt, where das belongs to the verb phrase
+    >>> # das hat gesagt, where das is part of the verb phrase
     >>> continuous_parents({-1: 500, -2: 501, -3: 500, 500: 501, 501: 0}, heads=[-3])
     {-1: 501, -2: 501, -3: 500, 500: 501, 501: 0}
     """
@@ -117,11 +118,11 @@ def continuous_parents(parents: Mapping[int, int], heads: Collection[int] = ()) 
         children[parent].append(node)
 
     def weight(part: list[int]) -> tuple[bool, int]:
-        own = [node for node in part if parents[node] == phrase]
-        return any(node in heads for node in own), sum(node < ROOT for node in own)
+        annotated = [node for node in part if parents[node] == phrase]
+        return any(node in heads for node in annotated), sum(node < ROOT for node in annotated)
 
     for phrase in sorted((node for node in result if node > ROOT), key=outline.depth.__getitem__, reverse=True):
-        # Deeper phrases came before, so all children are continuous by now.
+        # Deeper phrases came before, so all children are continuous.
         parts = without_gaps(children[phrase], outline)
         kept = max(parts, key=weight)
         for part in parts:
@@ -133,7 +134,7 @@ def continuous_parents(parents: Mapping[int, int], heads: Collection[int] = ()) 
 
 
 def inside_phrases(outline: Outline) -> dict[int, int]:
-    """What hangs from the root but stands inside of a phrase, and where it should hang."""
+    """The children of the root inside the span of a phrase, and the node each should be attached to."""
     words_below = defaultdict(list)
     for position in range(outline.n_words[ROOT]):
         words_below[outline.top(word_node(position))].append(position)
@@ -150,7 +151,7 @@ def inside_phrases(outline: Outline) -> dict[int, int]:
 
 
 def without_gaps(nodes: Iterable[int], outline: Outline) -> list[list[int]]:
-    """Nodes from left to right, in groups that follow each other."""
+    """Nodes from left to right, in groups without a gap between their spans."""
     groups: list[list[int]] = []
     for node in sorted(nodes, key=outline.first.__getitem__):
         if not groups or outline.first[node] > outline.last[groups[-1][-1]] + 1:

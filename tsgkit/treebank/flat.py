@@ -1,6 +1,6 @@
-"""The flat corpus: all trees as integer arrays, the form in which samplers and grammars see a treebank.
+"""The flat corpus: all trees as integer arrays, the input of samplers and grammars.
 
-Nodes of all trees are numbered one tree after the other, parents before their children. Node ``v`` has
+Last stage of preprocessing. The nodes of all trees are numbered one tree after the other, in preorder. Node ``v`` has
 the children ``child[child_start[v]:child_start[v + 1]]``, or none and a word.
 """
 
@@ -27,13 +27,12 @@ class FlatCorpus:
     Attributes
     ----------
     labels, words, forms : list of str
-        The tables that the numbers in the arrays point into: node labels; the vocabulary that a model
-        sees; the words as they stand in the text.
+        The tables that the arrays index: node labels; the closed vocabulary of a model; the words of the text.
     label : ndarray of int32, one per node
     word : ndarray of int32, one per node
-        The word in the closed vocabulary (rare words replaced by their class), or -1 above the tags.
+        The word in the closed vocabulary (rare words replaced by their class), or -1 if the node is no preterminal.
     form : ndarray of int32, one per node
-        The word as it stands in the text, or -1.
+        The word in the text, or -1.
     child_start : ndarray of int32, one per node and one more
     child : ndarray of int32
     tree_start : ndarray of int32, one per tree and one more
@@ -77,7 +76,7 @@ class FlatCorpus:
 
     @classmethod
     def from_trees(cls, trees: Iterable[Tree]) -> "FlatCorpus":
-        """Number the nodes, labels and words of `trees`; the vocabulary is that of the text."""
+        """Number the nodes, labels and words of `trees`; the vocabulary is not closed: every word is its own symbol."""
         label_ids: dict[str, int] = {}
         form_ids: dict[str, int] = {}
         label: list[int] = []
@@ -114,12 +113,12 @@ class FlatCorpus:
         )
 
     def sentences(self) -> Iterator[list[str]]:
-        """The words of every tree as they stand in the text."""
+        """The words of every tree, as in the text."""
         for start, end in zip(self.tree_start[:-1].tolist(), self.tree_start[1:].tolist(), strict=True):
             yield [self.forms[form] for form in self.form[start:end].tolist() if form >= 0]
 
     def trees(self, *, original_words: bool = True) -> Iterator[Tree]:
-        """Every tree as an `nltk.Tree`, with the words of the text or those of the closed vocabulary."""
+        """Every tree as an `nltk.Tree`, over the words of the text or those of the closed vocabulary."""
         leaf, table = (self.form, self.forms) if original_words else (self.word, self.words)
         for start, end in zip(self.tree_start[:-1].tolist(), self.tree_start[1:].tolist(), strict=True):
             built: list[Any] = [None] * (end - start)
@@ -142,12 +141,12 @@ class FlatCorpus:
         write_archive(path, KIND, VERSION, *self.to_parts())
 
     def to_bytes(self) -> bytes:
-        """What `save` writes."""
+        """The bytes that `save` writes."""
         return archive_bytes(KIND, VERSION, *self.to_parts())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], content: bytes | None = None) -> "FlatCorpus":
-        """Read a corpus that `save` wrote (or its `content`), and check that it is one."""
+        """Read and check a corpus that `save` wrote; with `content`, from these bytes."""
         return cls.from_parts(*read_archive(path, KIND, VERSION, content), path)
 
     def to_parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -159,7 +158,7 @@ class FlatCorpus:
     def from_parts(
         cls, header: dict[str, Any], arrays: dict[str, np.ndarray], path: str | os.PathLike[str]
     ) -> "FlatCorpus":
-        """The inverse of `to_parts`; everything is checked."""
+        """The inverse of `to_parts`; all arrays are checked."""
         for name in TABLES:
             table = header.get(name)
             is_table = isinstance(table, list) and all(isinstance(entry, str) for entry in table)
@@ -210,7 +209,7 @@ class FlatCorpus:
 
 
 TABLES = ("labels", "words", "forms")
-# The arrays of an archive and how much longer than the number of nodes each is.
+# The arrays of an archive, and by how much each is longer than the number of nodes (None: any length).
 ARRAYS: dict[str, int | None] = {
     "label": 0,
     "word": 0,
@@ -222,7 +221,7 @@ ARRAYS: dict[str, int | None] = {
 
 
 def children_of(parent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """`child_start` and `child` from every node's parent (-1 at roots)."""
+    """`child_start` and `child` from the parent of every node (-1 for a root)."""
     n_roots = int(np.count_nonzero(parent < 0))
     child = np.argsort(parent, kind="stable")[n_roots:]
     child_start = np.zeros(len(parent) + 1, dtype=np.int32)

@@ -1,7 +1,8 @@
-"""Fragments in bracket notation: trees with open frontier nodes, ``(S (NP ) (VP (VBD said) (SBAR )))``.
+"""Fragments in bracket notation: trees with frontier nodes, ``(S (NP ) (VP (VBD said) (SBAR )))``.
 
-A fragment is an `nltk.Tree` of at least one rule; a frontier node is a tree without children. Blanks between
-brackets do not matter to the reader; the writer puts one between siblings, and one into ``(NP )``.
+Wherever fragments are read or written. A fragment is an `nltk.Tree` of at least one rule; a frontier node is a tree
+without children. The reader takes any spaces between brackets; the writer puts one between siblings, and one into
+``(NP )``.
 """
 
 import re
@@ -13,7 +14,7 @@ from tsgkit.treebank.brackets import BracketReader, checked_symbol
 
 
 class FragmentReader(BracketReader):
-    """Brackets in which every node but the root may be open."""
+    """Brackets in which every node but the root may be a frontier node."""
 
     def close(self, token: re.Match[str]) -> Tree:
         if len(self.open_nodes) > 1 and not self.open_nodes[-1]:
@@ -23,15 +24,15 @@ class FragmentReader(BracketReader):
         return super().close(token)
 
 
-def read_fragment(text: str, name: str = "") -> Tree:
+def read_fragment(text: str, path: str = "") -> Tree:
     """Read a fragment from its brackets.
 
     Parameters
     ----------
     text : str
-        One fragment, on one line or on many.
-    name : str
-        What errors call the source.
+        One fragment, on one line or on several.
+    path : str
+        The name of the source, for errors.
 
     Returns
     -------
@@ -41,7 +42,7 @@ def read_fragment(text: str, name: str = "") -> Tree:
     Raises
     ------
     TreebankError
-        ``line:column: problem`` if the text is anything else.
+        ``line:column: problem`` if the text is not one fragment.
 
     Examples
     --------
@@ -52,13 +53,13 @@ def read_fragment(text: str, name: str = "") -> Tree:
         ...
     tsgkit.errors.TreebankError: 1:1: unbalanced brackets: the tree that begins here lacks 1 closing bracket
     """
-    reader = FragmentReader(name)
+    reader = FragmentReader(path)
     fragments = [fragment for line in text.split("\n") for fragment in reader.feed(line)]
     reader.finish()
     if len(fragments) != 1:
-        raise TreebankError(f"one fragment is wanted, here are {len(fragments)}", name)
+        raise TreebankError(f"one fragment is wanted, here are {len(fragments)}", path)
     if not fragments[0].label():
-        raise TreebankError("missing label: a label must follow '('", name, *reader.start)
+        raise TreebankError("missing label: a label must follow '('", path, *reader.start)
     return fragments[0]
 
 
@@ -73,7 +74,7 @@ def format_fragment(fragment: Tree) -> str:
     if not len(fragment):
         raise TreebankError(f"({fragment.label()} ) is no fragment: that has at least one rule")
     parts: list[str] = []
-    # Strings wait on the stack to be written, nodes to be opened.
+    # The stack holds what is still to be written: strings and nodes.
     stack: list[Tree | str] = [fragment]
     while stack:
         item = stack.pop()
@@ -95,7 +96,7 @@ def format_fragment(fragment: Tree) -> str:
 
 
 def canonical(brackets: str) -> str:
-    """A fragment's brackets as `format_fragment` writes them.
+    """The brackets of a fragment as `format_fragment` writes them.
 
     Examples
     --------
@@ -106,7 +107,7 @@ def canonical(brackets: str) -> str:
 
 
 def n_rules(brackets: str) -> int:
-    """The size of a fragment in canonical notation: its nodes that have children.
+    """The size of a fragment in canonical notation: the number of its rules, one for each node with children.
 
     Examples
     --------

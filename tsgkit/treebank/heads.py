@@ -1,7 +1,7 @@
 """Head rules: which child of a phrase is its head, from a table in a small text format.
 
-Used by centre-head binarisation. The built-in tables are written in the same format that a user's
-file has, so that `penn` doubles as its example.
+Preprocessing: used by centre-head binarisation. The built-in tables have the format of a user's file, so that `penn` is
+an example of it.
 """
 
 import os
@@ -77,14 +77,14 @@ BUILT_IN = {"penn": PENN, "leftmost": "* leftmost\n", "rightmost": "* rightmost\
 
 @dataclass(frozen=True)
 class Search:
-    """One line of a table: how to look for the head, and for which labels.
+    """One line of a table: how to search for the head, and for which labels.
 
     Attributes
     ----------
     how : str
         One of `SEARCHES`.
     ranks : dict
-        Label to its place in the line.
+        Label to its index in the line.
     """
 
     how: str
@@ -100,7 +100,7 @@ class Search:
         return not self.ranks
 
     def find(self, labels: Sequence[str]) -> int | None:
-        """The position of the head among `labels`, or None if this line does not say."""
+        """The position of the head among `labels`, or None if this line finds none."""
         positions = range(len(labels) - 1, -1, -1) if self.from_right else range(len(labels))
         if self.certain:
             return positions[0]
@@ -109,7 +109,7 @@ class Search:
         found = (position for position in positions if labels[position] in self.ranks)
         if self.how in ("left-any", "right-any"):
             return next(found, None)
-        # min() keeps the first of equals, that is the one nearest to the side the search starts from.
+        # min() keeps the first of equals: the one nearest to the side where the search starts.
         return min(found, key=lambda position: self.ranks[labels[position]], default=None)
 
 
@@ -122,9 +122,9 @@ class HeadRules:
     searches : dict
         Label of a phrase, or ``*`` for every other label, to its searches in the order they are tried.
     punctuation : frozenset of str
-        Labels that are not seen, unless a phrase has nothing else.
+        Labels that are ignored, unless all children have one.
     conjunctions : frozenset of str
-        A head right after one of these gives way to the child before it.
+        If the child before the head is one of these, the head is the child before the conjunction.
 
     Examples
     --------
@@ -147,7 +147,7 @@ class HeadRules:
 
     @classmethod
     def parse(cls, text: str, name: str = "") -> "HeadRules":
-        """A table from its text; `name` is what error messages call it.
+        """A table from its text; `name` is its name in errors.
 
         Examples
         --------
@@ -222,5 +222,5 @@ def _parse_search(fields: list[str], earlier: Sequence[Search], name: str, numbe
         raise TreebankError(f"{how!r} needs labels to look for; for any child write {side!r}", name, number)
     if earlier and earlier[-1].certain:
         raise TreebankError(f"never tried: an earlier line for {label!r} already takes any child", name, number)
-    # Of a label that stands twice the first place counts.
+    # If a label occurs twice, its first rank counts.
     return Search(how, {child: rank for rank, child in reversed(list(enumerate(labels)))})

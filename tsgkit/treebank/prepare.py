@@ -1,7 +1,7 @@
-"""From trees as annotated to a corpus that a model is trained on, and back to trees as annotated.
+"""Preprocessing as a whole: from trees as annotated to the corpus that a model is trained on, and back.
 
-`prepare` cleans, binarises and replaces rare words; the `Preparation` that it leaves in the corpus
-turns a parser's output into trees over the input words again.
+`prepare` cleans, binarises and replaces rare words. The corpus keeps the `Preparation`, which turns the output of a
+parser into trees over the words of the input.
 """
 
 import itertools
@@ -30,7 +30,7 @@ class Preparation:
     ----------
     cleaning : Cleaning
     binarization : Binarization, optional
-        ``None`` leaves trees as wide as they are.
+        ``None`` does not binarise.
     lexicon : Lexicon, optional
         The closed vocabulary; ``None`` keeps all words.
     """
@@ -40,24 +40,24 @@ class Preparation:
     lexicon: Lexicon | None = None
 
     def encode(self, tree: Tree) -> Tree | None:
-        """A tree as a model sees it, still with its own words; ``None`` when cleaning leaves no word."""
+        """A tree cleaned and binarised, over the words of the text; ``None`` if cleaning leaves no word."""
         clean = self.cleaning.apply(tree)
         return clean if clean is None or self.binarization is None else self.binarization.apply(clean)
 
     def decode(self, tree: Tree, sentence: Sequence[str] | None = None) -> Tree:
-        """A tree of a model as an annotator would write it, over the words of `sentence`."""
+        """A tree of a parser in the form of the cleaned treebank, over the words of `sentence`."""
         if self.binarization is not None:
             tree = self.binarization.undo(tree)
         tree = self.cleaning.undo(tree)
         return tree if sentence is None else with_words(tree, sentence)
 
     def vocabulary_words(self, sentence: Sequence[str]) -> list[str]:
-        """The words of a sentence as a model sees them: rare and new ones replaced by their classes."""
+        """The words of a sentence in the closed vocabulary: rare and new words replaced by their classes."""
         if self.lexicon is None:
             return list(sentence)
-        # Most treebanks have names for brackets: a bracket that the vocabulary lacks is looked up by its name.
-        own = [word if word in self.lexicon.words else escape_symbol(word) for word in sentence]
-        return [self.lexicon.lookup(word, position) for position, word in enumerate(own)]
+        # Most treebanks escape brackets: a bracket that is not in the vocabulary is looked up by its name.
+        escaped = [word if word in self.lexicon.words else escape_symbol(word) for word in sentence]
+        return [self.lexicon.lookup(word, position) for position, word in enumerate(escaped)]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -82,7 +82,7 @@ class Preparation:
 
 
 def with_words(tree: Tree, sentence: Sequence[str]) -> Tree:
-    """`tree` itself, its words replaced by those of `sentence`."""
+    """Replace the words of `tree`, in place, by those of `sentence`."""
     tags = [node for node in preorder(tree) if is_preterminal(node)]
     if len(tags) != len(sentence):
         raise ValueError(f"the tree has {len(tags)} words, the sentence {len(sentence)}")
@@ -107,11 +107,11 @@ def prepare(
     cleaning : Cleaning, optional
         The default steps unless given.
     binarization : Binarization, optional
-        None unless given.
+        Trees are not binarised unless given.
     unknown : UnknownWords, optional
-        How rare words are classed; unless given, all words are kept.
+        How rare words are classed; all words are kept unless given.
     lexicon : Lexicon, optional
-        The closed vocabulary of another corpus, to be used for this one too.
+        The closed vocabulary of another corpus, to be used for this one.
 
     Returns
     -------
@@ -145,14 +145,14 @@ def encoded(trees: Iterable[Tree], steps: Preparation) -> Iterator[Tree]:
 
 
 def token_nodes(corpus: FlatCorpus) -> tuple[np.ndarray, np.ndarray]:
-    """The nodes above words, and whether each word is the first of its sentence."""
+    """The preterminals, and whether the word of each is the first of its sentence."""
     tokens = np.flatnonzero(corpus.form >= 0)
     tree_of_token = np.searchsorted(corpus.tree_start, tokens, side="right")
     return tokens, np.diff(tree_of_token, prepend=0) > 0
 
 
 def close_vocabulary(corpus: FlatCorpus, lexicon: Lexicon) -> None:
-    """Point the words of `corpus` into the closed vocabulary of `lexicon`."""
+    """Replace the words of `corpus` by their symbols in the closed vocabulary of `lexicon`."""
     tokens, is_first = token_nodes(corpus)
     word_ids: dict[str, int] = {}
     known: dict[tuple[int, bool], int] = {}
@@ -183,7 +183,7 @@ def preparation_of(corpus: FlatCorpus) -> Preparation:
 
 
 def split_trees(trees: Sequence[Tree], shares: Sequence[float], seed: int | None = None) -> list[list[Tree]]:
-    """Cut trees into parts with the given shares, in order, or shuffled when a seed is given.
+    """Split trees into parts with the given shares, in order, or at random if a seed is given.
 
     Examples
     --------
@@ -198,7 +198,7 @@ def split_trees(trees: Sequence[Tree], shares: Sequence[float], seed: int | None
 
 
 def statistics(trees: Iterable[Tree]) -> dict[str, int | float]:
-    """Sizes of a treebank, for people to read."""
+    """Sizes of a treebank."""
     n_trees = n_tokens = n_nodes = depth = longest = 0
     labels: Counter[str] = Counter()
     tags: Counter[str] = Counter()
@@ -234,7 +234,7 @@ def statistics(trees: Iterable[Tree]) -> dict[str, int | float]:
 
 
 def tree_height(tree: Tree) -> int:
-    """Levels of nodes from the root to the deepest tag."""
+    """The number of nodes on the longest path from the root to a preterminal, both included."""
     height, level = 0, [tree]
     while level:
         height += 1

@@ -1,7 +1,7 @@
-"""Walking `nltk.Tree` values without recursion, so that a tree may be as deep as memory allows.
+"""Traversal of `nltk.Tree` values without recursion, so that a tree may be as deep as memory allows.
 
-A tree is an `nltk.Tree` whose leaves are strings (words). A *preterminal* has exactly one child, a
-word. Transformations build new trees bottom-up with `rebuild` and never change the one they get.
+All stages of the flow. A tree is an `nltk.Tree` whose leaves are strings (words). A *preterminal* has exactly one
+child, a word. Transformations build new trees bottom-up with `rebuild` and never change their argument.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ Bracket: TypeAlias = tuple[str, int, int]
 
 
 def is_preterminal(tree: Tree) -> bool:
-    """Whether `tree` is a tag over one word."""
+    """Whether `tree` is a preterminal: a tag over one word."""
     return len(tree) == 1 and not isinstance(tree[0], Tree)
 
 
@@ -69,10 +69,10 @@ def rebuild(tree: Tree, combine: Callable[[Tree, list[Child]], Child | None]) ->
     Parameters
     ----------
     tree : nltk.Tree
-        Stays as it is.
+        Is not changed.
     combine : callable
-        ``combine(node, children)`` gets a node of the old tree and the already rebuilt children, and
-        returns what takes the node's place, or ``None`` to drop it.
+        ``combine(node, children)`` gets a node of the old tree and its children after rebuilding, and returns the
+        new node, or ``None`` to drop it.
 
     Returns
     -------
@@ -86,11 +86,11 @@ def rebuild(tree: Tree, combine: Callable[[Tree, list[Child]], Child | None]) ->
     (s (np I) (vp ran))
     """
     results: list[Child | None] = []
-    # A node waits on the stack with the number of results that stood before its children's.
+    # A node is on the stack with the number of results before those of its children, -1 until these are computed.
     stack: list[tuple[Tree, int]] = [(tree, -1)]
     while stack:
-        node, mark = stack.pop()
-        if mark < 0:
+        node, n_before = stack.pop()
+        if n_before < 0:
             stack.append((node, len(results)))
             if is_preterminal(node):
                 results.append(node[0])
@@ -100,8 +100,8 @@ def rebuild(tree: Tree, combine: Callable[[Tree, list[Child]], Child | None]) ->
                     raise ValueError(f"words beside phrases under {node.label()!r}")
                 stack.extend(reversed(pending))
         else:
-            children = [child for child in results[mark:] if child is not None]
-            del results[mark:]
+            children = [child for child in results[n_before:] if child is not None]
+            del results[n_before:]
             results.append(combine(node, children))
     return results[0]
 
