@@ -8,44 +8,44 @@ A TREEBANK is a file (plain, gzip or xz), a folder, a glob pattern, - for stdin,
 corpus, or village, village:train, village:dev, village:test for the bundled treebank.
 
 Options:
-  -o FILE, --output=FILE   where to write; a name in .gz or .xz is packed, one in .npz gets the flat
+  -o FILE, --output=FILE   where to write; a file in .gz or .xz is compressed, one in .npz is the flat
                            corpus as arrays [default: -]
   --format=FORMAT          of the input: {readers} [default: auto]
   --write=FORMAT           of the output: {writers}; line has one tree per line [default: line]
   --encoding=NAME          of the input [default: utf-8]
-  --nfc                    bring text to Unicode's normal form C
-  --unescape               turn words like -LRB- into the brackets they stand for
+  --nfc                    normalise text to Unicode's form C
+  --unescape               replace words like -LRB- by the brackets they stand for
   --continuous             make discontinuous trees (of export files) continuous, instead of stopping
-  --skip-bad               leave out what is not a tree, and list it, instead of stopping
+  --skip-bad               skip and list what is not a tree, instead of stopping
 
-Cleaning (all on unless said otherwise):
-  --cut-labels=MARK        cut all labels, those of words too, before this mark, behind which features stand
+Cleaning (all steps but unary chains and features are on by default):
+  --cut-labels=MARK        remove features from all labels, tags included: what follows this mark
   --keep-functions         keep function tags and indices (NP-SBJ-1)
   --keep-empty             keep traces and other empty nodes
   --empty-tags=TAGS        tags of empty words, separated by commas [default: -NONE-]
   --keep-repeats           keep X over X
-  --collapse-unaries       join chains of phrases with one child (S+VP)
+  --collapse-unaries       merge unary chains of phrases (S+VP)
   --root=LABEL             the root that every tree gets; none adds none [default: TOP]
 
 Binarisation:
   --binarize=METHOD        none, right, left or centre-head [default: none]
-  --horizontal=N           siblings that an intermediate symbol remembers, or all [default: all]
-  --vertical=N             1: labels as they are; 2: with the parent's; ... [default: 1]
+  --horizontal=N           horizontal markovisation: siblings that an intermediate symbol names, or all [default: all]
+  --vertical=N             vertical markovisation: 1 plain labels, 2 with the label of the parent, ... [default: 1]
   --heads=RULES            for centre-head: penn, leftmost, rightmost or a file [default: penn]
-  --debinarize             undo a binarisation made with these options instead of making one
+  --debinarize             undo a binarisation with these options instead of applying it
 
 Rare words:
   --unknown=MODEL          none, {unknown_words} [default: none]
-  --threshold=N            words seen at most N times are replaced by their class [default: 1]
+  --threshold=N            words that occur at most N times are replaced by their class [default: 1]
 
 Splitting:
-  --split=SHARES           for instance 80,10,10: writes FILE with .train, .dev and .test put in before
-                           its ending; for two shares only train and test
-  --shuffle=SEED           split at random (but keep the order inside the parts)
+  --split=SHARES           for instance 80,10,10: write FILE with .train, .dev and .test before its ending; for
+                           two shares only train and test
+  --shuffle=SEED           split at random, but keep the order within the parts
 
 Other:
-  --statistics             print sizes as a table instead of trees (or beside them, with --output)
-  -q, --quiet              no progress and no remarks
+  --statistics             print a table of sizes instead of trees (or in addition, with --output)
+  -q, --quiet              no progress bar and no messages
   -h, --help               this text
   --version                the version
 """
@@ -72,7 +72,7 @@ PARTS = {2: ("train", "test"), 3: ("train", "dev", "test")}
 
 @dataclass(frozen=True)
 class Job:
-    """The options, checked."""
+    """The checked options."""
 
     cleaning: Cleaning
     binarization: Binarization | None
@@ -83,7 +83,7 @@ class Job:
     quiet: bool
 
     def trees(self, trees: Iterator[Tree]) -> Iterator[Tree]:
-        """Each tree cleaned and binarised (or its binarisation undone)."""
+        """Every tree cleaned and binarised (or with its binarisation undone)."""
         for tree in progress(trees, "trees", "trees", quiet=self.quiet):
             if self.debinarize and self.binarization is not None:
                 yield self.binarization.undo(tree)
@@ -93,7 +93,7 @@ class Job:
                 yield clean if self.binarization is None else self.binarization.apply(clean)
 
     def write(self, trees: Iterator[Tree], path: str, lexicon: Lexicon | None = None) -> Lexicon | None:
-        """Write trees to a file; returns the vocabulary that was closed for it, if one was."""
+        """Write trees to a file; returns the closed vocabulary, if rare words are replaced."""
         if path.endswith(".npz"):
             corpus = prepare(trees, self.cleaning, self.binarization, self.unknown, lexicon)
             corpus.save(path)
@@ -142,7 +142,7 @@ def write_split(job: Job, trees: Iterator[Tree], shares: Sequence[float], seed: 
     if job.output == "-":
         raise UsageError("--split writes several files: name them with --output=FILE")
     target = Path(job.output)
-    lexicon = None  # words are rare or not by the first part, from which models are trained
+    lexicon = None  # the vocabulary of the first part, the training part, is that of all parts
     for name, part in zip(PARTS[len(shares)], split_trees(list(trees), shares, seed), strict=True):
         suffixes = "".join(target.suffixes[-2:]) if target.suffix in (".gz", ".xz") else target.suffix
         path = target.with_name(f"{target.name.removesuffix(suffixes)}.{name}{suffixes}")

@@ -1,8 +1,8 @@
-"""The one container of everything tsgkit saves: a zip of plain arrays and one JSON text, no pickle.
+"""The container of all files that tsgkit saves: a zip of plain arrays and one JSON text, without pickle.
 
 An archive has a *kind* (corpus, grammar, model, ...) and a version of that kind, and ends with a checksum of all its
-bytes. Reading checks the checksum, the names, sizes and types of all members, the kind and the version before any
-array is built, so that a damaged, foreign or hostile file ends in an `ArchiveError` and nothing else.
+bytes. The checksum, the names, sizes and types of all members, the kind and the version are checked before any array is
+built, so that a damaged, foreign or malicious file raises an `ArchiveError` and does nothing else.
 """
 
 import hashlib
@@ -26,12 +26,12 @@ HEADER = "header"
 MEMBER_NAME = re.compile(r"[a-z][a-z0-9_.]{0,63}\.npy")
 MAX_MEMBERS = 1000
 MAX_BYTES = 8 << 30
-MAX_RATIO = 2000  # deflate cannot pack honest arrays tighter than about a thousand times
+MAX_RATIO = 2000  # deflate compresses by a factor of about a thousand at most
 ALLOWED_TYPES = frozenset(map(np.dtype, ("uint8", "int8", "int32", "int64", "uint64", "float32", "float64")))
 # The end of the file is the zip's comment: this name, and the digest of all bytes before the comment.
 DIGEST_NAME = b"sha256:"
 TRAILER_LENGTH = len(DIGEST_NAME) + 2 * hashlib.sha256().digest_size
-# The beginning of a member exactly as numpy writes it, so that nothing in it has to be evaluated.
+# The header of a member exactly as numpy writes it, so that nothing in it has to be evaluated.
 NPY_START = re.compile(
     rb"\x93NUMPY\x01\x00..\{'descr': '([<>|][a-z][0-9]{1,2})', 'fortran_order': False, "
     rb"'shape': \(((?:[0-9]{1,18},? ?){0,3})\), \} *\n",
@@ -39,7 +39,7 @@ NPY_START = re.compile(
 )
 
 
-# All that unpacking a damaged file has been seen to raise.
+# What decompressing a damaged file has been seen to raise.
 NOT_AN_ARCHIVE = (
     zipfile.BadZipFile,
     zlib.error,
@@ -56,7 +56,7 @@ NOT_AN_ARCHIVE = (
 
 
 class ArchiveError(TsgkitError):
-    """A file is not the archive it should be; the message names it and says why."""
+    """A file is not the archive that it should be; the message has its name and the reason."""
 
 
 def write_archive(
@@ -76,7 +76,7 @@ def write_archive(
 
 
 def archive_bytes(kind: str, version: int, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> bytes:
-    """The same as bytes, for sending it elsewhere."""
+    """The bytes of an archive, to be sent to another process."""
     buffer = io.BytesIO()
     np.savez_compressed(buffer, allow_pickle=False, **members_of(kind, version, header, arrays))
     return sealed(buffer.getvalue())
@@ -85,22 +85,22 @@ def archive_bytes(kind: str, version: int, header: Mapping[str, Any], arrays: Ma
 def members_of(
     kind: str, version: int, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
 ) -> dict[str, np.ndarray]:
-    """All that is in an archive, by name; the header is an array of bytes."""
+    """The members of an archive, by name; the header is an array of bytes."""
     text = json.dumps({"kind": kind, "version": version, **header}, ensure_ascii=False)
     members = {HEADER: np.frombuffer(text.encode("utf-8"), dtype=np.uint8), **arrays}
     for name, array in members.items():
         if array.dtype not in ALLOWED_TYPES or not MEMBER_NAME.fullmatch(f"{name}.npy"):
-            raise ValueError(f"{name}: {array.dtype} arrays of that name are not for archives")
+            raise ValueError(f"{name}: an archive cannot have {array.dtype} arrays of that name")
     return {name: plain(array) for name, array in members.items()}
 
 
 def plain(array: np.ndarray) -> np.ndarray:
-    """An array in C order and with the least byte first, as it is in files whatever the machine and the array have."""
+    """An array in C order and little-endian, as in files, whatever the machine and the array have."""
     return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).reshape(array.shape)
 
 
 def sealed(archive: bytes) -> bytes:
-    """A zip without comment with its checksum as the comment."""
+    """A zip without a comment, with its checksum as the comment."""
     body = archive[:-2] + struct.pack("<H", TRAILER_LENGTH)
     return body + DIGEST_NAME + hashlib.sha256(body).hexdigest().encode("ascii")
 
@@ -114,16 +114,16 @@ def read_archive(
     ----------
     path : path
     kind, version
-        What it must be.
+        The kind and the version that are required.
     content : bytes, optional
-        The bytes of the file, where they are at hand; `path` is then only their name in messages.
+        The bytes of the file, if they were read before; `path` is then only their name in messages.
 
     Raises
     ------
     ArchiveError
-        When the file is anything else, or damaged.
+        If the file is damaged, or of another kind or version.
     """
-    # From memory: what was checked is what is read, and every error below speaks of the content.
+    # From memory: the bytes that are checked are those that are read, and every error below is one of the content.
     content = file_content(path) if content is None else content
     check_seal(content, path)
     try:
@@ -156,41 +156,41 @@ def file_content(path: str | os.PathLike[str]) -> bytes:
 
 
 def check_seal(content: bytes, path: str | os.PathLike[str]) -> None:
-    """Refuse a file whose bytes are not those that were written."""
+    """Raise an error if the bytes are not those that were written."""
     body, trailer = content[:-TRAILER_LENGTH], content[-TRAILER_LENGTH:]
     if not trailer.startswith(DIGEST_NAME):
         raise ArchiveError(f"{os.fspath(path)}: not a whole tsgkit file (it does not end with a checksum)")
     if trailer[len(DIGEST_NAME) :] != hashlib.sha256(body).hexdigest().encode("ascii"):
-        raise ArchiveError(f"{os.fspath(path)}: not a whole tsgkit file (damaged: its checksum is another)")
+        raise ArchiveError(f"{os.fspath(path)}: not a whole tsgkit file (damaged: its checksum is wrong)")
 
 
 def check_members(members: zipfile.ZipFile, path: str | os.PathLike[str]) -> None:
-    """Refuse names and sizes that no archive of ours has, before anything is unpacked."""
+    """Raise an error for names and sizes that no archive has, before anything is decompressed."""
     entries = members.infolist()
     if len(entries) > MAX_MEMBERS or sum(entry.file_size for entry in entries) > MAX_BYTES:
         raise ArchiveError(f"{os.fspath(path)}: too large to be a tsgkit file")
     if len({entry.filename for entry in entries}) < len(entries):
-        raise ArchiveError(f"{os.fspath(path)}: a member stands twice")
+        raise ArchiveError(f"{os.fspath(path)}: a member occurs twice")
     for entry in entries:
         if not MEMBER_NAME.fullmatch(entry.filename):
             raise ArchiveError(f"{os.fspath(path)}: unexpected member {entry.filename!r}")
         if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise ArchiveError(f"{os.fspath(path)}: member {entry.filename!r} is packed in another way than ours")
+            raise ArchiveError(f"{os.fspath(path)}: member {entry.filename!r} is neither stored nor deflated")
         if entry.file_size > MAX_RATIO * max(entry.compress_size, 1000):
-            raise ArchiveError(f"{os.fspath(path)}: member {entry.filename!r} is packed too tightly to be honest")
-    # Members that share their packed bytes would unpack to more than the ratio allows.
+            raise ArchiveError(f"{os.fspath(path)}: member {entry.filename!r} is compressed too much for an array")
+    # Members that share compressed bytes would expand to more than the ratio allows.
     if sum(entry.compress_size for entry in entries) > len(members.fp.getbuffer()):  # type: ignore[union-attr]
         raise ArchiveError(f"{os.fspath(path)}: the members overlap")
 
 
 def unpacked(members: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
-    """The bytes of a member; never more than it declares, however much is packed."""
+    """The bytes of a member, at most as many as it declares."""
     with members.open(entry) as file:
         return file.read(entry.file_size)
 
 
 def array_of(member: bytes, name: str) -> np.ndarray:
-    """The array of a ``.npy`` member; a ValueError says why it is none that is allowed here."""
+    """The array of a ``.npy`` member; a ValueError if it is none that an archive may have."""
     start = NPY_START.match(member)
     if start is None:
         raise ValueError(f"{name} is not an array")
@@ -199,7 +199,7 @@ def array_of(member: bytes, name: str) -> np.ndarray:
         raise ValueError(f"{name} has the type {dtype}")
     shape = tuple(map(int, re.findall(rb"[0-9]+", start[2])))
     if math.prod(shape) * dtype.itemsize != len(member) - start.end():
-        raise ValueError(f"{name} has not the size that it says")
+        raise ValueError(f"{name} has another size than it declares")
     values = np.frombuffer(member, dtype=dtype, offset=start.end()).reshape(shape)
     return values.astype(dtype.newbyteorder("="))
 
@@ -217,7 +217,7 @@ def take_array(
     shape: tuple[int | None, ...],
     path: str | os.PathLike[str],
 ) -> np.ndarray:
-    """The array `name`, checked to have this type and shape (``None`` stands for any length)."""
+    """The array `name`, checked to have this type and shape (``None``: any length)."""
     require(name in arrays, path, f"array {name} is missing")
     array = arrays[name]
     fits = array.ndim == len(shape) and all(

@@ -1,8 +1,8 @@
-"""The command line: ``tsgkit COMMAND`` finds its command in `tsgkit.tools`, and what all commands share.
+"""The command line: ``tsgkit COMMAND`` runs a command of `tsgkit.tools`, and what all commands share.
 
-A command is a module with a docopt usage text as docstring and ``main(argv=None) -> int`` under the
-decorator `command`. Results go to stdout, talk goes to stderr. Exit codes: 0 done; 1 the job failed
-(disk full, interrupted); 2 the options or the input are wrong.
+A command is a module with a docopt usage text as docstring and ``main(argv=None) -> int`` under the decorator
+`command`. Results go to stdout, messages to stderr. Exit codes: 0 done; 1 the job failed (disk full, interrupted); 2
+the options or the input are wrong.
 """
 
 import functools
@@ -28,13 +28,13 @@ WIDTH_OF_USAGE = 115
 
 
 class Main(Protocol):
-    """What `command` makes: without arguments, it takes those of the process."""
+    """The main function of a command: without arguments, it takes those of the process."""
 
     def __call__(self, argv: Sequence[str] | None = None) -> int: ...
 
 
 def command(main: Callable[[list[str]], int | None]) -> Main:
-    """Turn what a user can cause into a one-line message and an exit code."""
+    """Turn the errors that a user can cause into a one-line message and an exit code."""
 
     @functools.wraps(main)
     def guarded(argv: Sequence[str] | None = None) -> int:
@@ -46,7 +46,7 @@ def command(main: Callable[[list[str]], int | None]) -> Main:
         except TsgkitError as error:
             return fail(f"tsgkit: {error}", EXIT_FAILED if isinstance(error, JobError) else EXIT_USAGE)
         except BrokenPipeError:
-            # The reader of our output went away (`| head`); Python must not complain about it at exit.
+            # A broken pipe (`| head`): Python must not report it again at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return EXIT_FAILED
         except OSError as error:
@@ -57,7 +57,7 @@ def command(main: Callable[[list[str]], int | None]) -> Main:
             return fail("tsgkit: not enough memory for this job", EXIT_FAILED)
         except KeyboardInterrupt:
             return fail("tsgkit: interrupted", EXIT_FAILED)
-        except SystemExit as stop:  # docopt's way out of --help and --version
+        except SystemExit as stop:  # raised by docopt after --help and --version
             return int(stop.code or 0)
         return code
 
@@ -72,7 +72,7 @@ def fail(message: str, code: int) -> int:
 def parse_arguments(usage: str | None, argv: Sequence[str]) -> dict[str, Any]:
     """The docopt arguments of a command, with ``--help`` and ``--version`` handled."""
     name = re.search(r"^ *tsgkit (\w+)", usage or "", re.MULTILINE)
-    words = [name[1]] if name else []  # to docopt, the command is a word of the usage like any other
+    words = [name[1]] if name else []  # to docopt, the command is a word of the usage
     return dict(docopt(usage or "", argv=[*words, *argv], version=f"tsgkit {__version__}"))
 
 
@@ -180,7 +180,7 @@ def main(argv: list[str]) -> int:
 
 
 def loaded(name: str) -> Any:
-    """A module; Ctrl-C waits until it is loaded, because numpy takes that for a failure of its own."""
+    """A module; Ctrl-C is handled after it is loaded, because numpy would report it as a failed import."""
     asked: list[bool] = []
     with interruptible(lambda: asked.append(True)):
         module = importlib.import_module(name)

@@ -1,7 +1,7 @@
-"""Opening files: compression found by content, output that appears whole or not at all.
+"""Opening files: compression is recognised by content, and output is written whole or not at all.
 
-A reader may name a file or ``-`` for stdin. A writer gets a new file beside the final one, which
-takes its place only when everything was written, so that a failed job leaves what was there before.
+A reader may name a file or ``-`` for stdin. A writer gets a temporary file in the same folder, which replaces the
+target only when everything is written, so that a failed job leaves the old file.
 """
 
 import contextlib
@@ -20,19 +20,19 @@ from typing import IO, BinaryIO, TextIO, cast
 
 GZIP_MAGIC = b"\x1f\x8b"
 XZ_MAGIC = b"\xfd7zXZ\x00"
-PACKED_ENDINGS = (".gz", ".xz")
+COMPRESSED_ENDINGS = (".gz", ".xz")
 # What reading raises when a gzip or xz file is damaged or cut short.
 DAMAGED_ARCHIVE = (gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError)
-# A few packed bytes can stand for more than any memory holds: no line and no file that is read at once is longer.
+# A few compressed bytes may expand to more than the memory: no line, and no file that is read at once, may be longer.
 LONGEST_LINE = 1 << 26
 LARGEST_TEXT = 1 << 31
-# Between the name of a file that is being written and its ending; as many as `tempfile` draws.
+# The random part of the name of a temporary file, as `tempfile` makes it.
 PART_LETTERS = 8
 
 
 @contextlib.contextmanager
 def open_binary(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file, or stdin for ``-``, for reading bytes; gzip and xz are unpacked whatever the name."""
+    """Open a file, or stdin for ``-``, for reading bytes; gzip and xz are decompressed, whatever the name is."""
     with contextlib.ExitStack() as stack:
         raw = sys.stdin.buffer if str(path) == "-" else stack.enter_context(open(path, "rb"))
         magic = raw.peek(len(XZ_MAGIC))  # type: ignore[union-attr]
@@ -45,11 +45,11 @@ def open_binary(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 class TooLongError(Exception):
-    """What was read is longer than any honest input."""
+    """The input is longer than any that is allowed."""
 
 
 def lines_of(file: BinaryIO) -> Iterator[bytes]:
-    """The lines of a file, each with its end."""
+    """The lines of a file, each with its line end."""
     while line := file.readline(LONGEST_LINE + 1):
         if len(line) > LONGEST_LINE:
             raise TooLongError(f"the line is longer than {LONGEST_LINE >> 20} MB")
@@ -57,9 +57,9 @@ def lines_of(file: BinaryIO) -> Iterator[bytes]:
 
 
 def whole_text(file: BinaryIO, largest: int = LARGEST_TEXT) -> bytes:
-    """All bytes of a file, if they are at most `largest`."""
+    """All bytes of a file, at most `largest`."""
     parts, length = [], 0
-    while part := file.read(1 << 20):  # all at once, the memory for the largest would be taken first
+    while part := file.read(1 << 20):  # one read would allocate the memory for the largest file first
         parts.append(part)
         length += len(part)
         if length > largest:
@@ -69,15 +69,15 @@ def whole_text(file: BinaryIO, largest: int = LARGEST_TEXT) -> bytes:
 
 @contextlib.contextmanager
 def new_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Write a file that takes the place of `path` when the block ends without an error.
+    """Write a temporary file that replaces `path` when the block ends without an error.
 
-    The bytes are on the disk before the new file gets its name, so that after a crash there is either
-    the old file or the whole new one.
+    The bytes are on the disk before the file is renamed, so that after a crash there is either the old file or the
+    whole new one.
     """
     target = Path(path)
     if target.is_dir():
         raise IsADirectoryError(21, "is a folder; name a file", str(target))
-    if target.exists() and not target.is_file():  # a pipe or a device is written straight
+    if target.exists() and not target.is_file():  # a pipe or a device is written directly
         with open(target, "wb") as device:
             yield device
         return
@@ -97,9 +97,9 @@ def new_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def remove_parts(path: str | os.PathLike[str]) -> None:
-    """Remove what writers of `path` left who were killed; for those who know that nobody is writing it."""
+    """Remove the stale temporary files of killed writers of `path`; no other process may be writing it."""
     target = Path(path)
-    with contextlib.suppress(OSError):  # somebody else's, or already gone
+    with contextlib.suppress(OSError):  # of another user, or removed already
         for part in target.parent.glob(f".{glob.escape(target.name)}.{'?' * PART_LETTERS}.part"):
             part.unlink()
 
@@ -111,7 +111,7 @@ def current_umask() -> int:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make a rename in `folder` survive a power cut, where the system can."""
+    """Make a rename in `folder` survive a power failure, if the system can."""
     if os.name == "posix":
         handle = os.open(folder, os.O_RDONLY)
         try:
@@ -122,9 +122,9 @@ def sync_folder(folder: Path) -> None:
 
 @contextlib.contextmanager
 def open_output(path: str | os.PathLike[str] = "-") -> Iterator[TextIO]:
-    """Open a text file for writing, all or nothing; ``-`` is stdout, names in .gz and .xz are packed.
+    """Open a text file for writing, whole or not at all; ``-`` is stdout, names in .gz and .xz are compressed.
 
-    What goes to stdout is held back (in memory, then on disk) until the block ends without an error.
+    What goes to stdout is buffered (in memory, then on disk) until the block ends without an error.
     """
     if str(path) == "-":
         with tempfile.SpooledTemporaryFile(max_size=1 << 20, mode="w+", encoding="utf-8", newline="\n") as spool:
@@ -134,14 +134,14 @@ def open_output(path: str | os.PathLike[str] = "-") -> Iterator[TextIO]:
             shutil.copyfileobj(spool, sys.stdout)
         return
     with new_file(path) as file, contextlib.ExitStack() as stack:
-        packed: IO[bytes] = file
+        compressed: IO[bytes] = file
         if str(path).endswith(".gz"):
-            # No name and no time inside: the same trees give the same bytes.
+            # Without name and time, the same trees give the same bytes.
             zipped = stack.enter_context(gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0))
-            packed = cast(IO[bytes], zipped)
+            compressed = cast(IO[bytes], zipped)
         elif str(path).endswith(".xz"):
-            packed = stack.enter_context(lzma.open(file, "wb"))
-        writer = io.TextIOWrapper(packed, encoding="utf-8", newline="\n")
+            compressed = stack.enter_context(lzma.open(file, "wb"))
+        writer = io.TextIOWrapper(compressed, encoding="utf-8", newline="\n")
         yield writer
         writer.flush()
         writer.detach()

@@ -1,4 +1,4 @@
-"""One writer at a time: the right to write a file and what lies beside it; the system takes it back from the dead."""
+"""One writer at a time: a lock on a file and the files beside it, which the system releases if its process dies."""
 
 import contextlib
 import os
@@ -9,18 +9,18 @@ from tsgkit.errors import JobError
 
 try:
     import fcntl
-except ImportError:  # there is nothing like it on this system: two jobs with one output are the user's affair
+except ImportError:  # a system without file locks, where users must see to it that two jobs have different outputs
     fcntl = None  # type: ignore[assignment]
 
 
 @contextlib.contextmanager
 def sole_writer(path: str | os.PathLike[str]) -> Iterator[None]:
-    """In this block no other process is in such a block for the same file.
+    """Hold the lock of a file in this block.
 
     Raises
     ------
     JobError
-        At once if another process is; the message names it.
+        At once if another process holds it; the message has its process id.
     """
     target = Path(path)
     if target.exists() and not target.is_file():
@@ -31,14 +31,14 @@ def sole_writer(path: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
     finally:
-        # Removed before it is let go, so that nobody can have taken it over.
+        # Removed before it is released, so that no other process can have acquired it.
         with contextlib.suppress(OSError):
             os.unlink(name)
         os.close(handle)
 
 
 def lock(name: Path, target: Path) -> int:
-    """An open file that holds the lock; it is let go when closed."""
+    """An open file that holds the lock; closing it releases the lock."""
     while True:
         try:
             handle = os.open(name, os.O_RDWR | os.O_CREAT, 0o666)
@@ -51,7 +51,7 @@ def lock(name: Path, target: Path) -> int:
                 f"{target}: another process ({owner}) is writing it; wait until it ends, or name another --output"
             )
         if is_same(handle, name):
-            # Only for the message above: a full disk is found later, by those who write more.
+            # Only for the message above: if the disk is full, whoever writes the output reports it.
             with contextlib.suppress(OSError):
                 os.ftruncate(handle, 0)
                 os.pwrite(handle, str(os.getpid()).encode("ascii"), 0)
@@ -60,7 +60,7 @@ def lock(name: Path, target: Path) -> int:
 
 
 def hold(handle: int) -> bool:
-    """Take the lock of an open file, unless another process has it. Where there are no locks, nobody has any."""
+    """Acquire the lock of an open file, unless another process holds it. Without file locks, it is always free."""
     if fcntl is None:
         return True
     try:
@@ -73,7 +73,7 @@ def hold(handle: int) -> bool:
 
 
 def is_same(handle: int, name: Path) -> bool:
-    """Whether an open file still has its name: its owner may have removed it before we held the lock."""
+    """Whether an open file still has its name: another process may have removed it before this one held the lock."""
     try:
         return os.path.samestat(os.fstat(handle), os.stat(name))
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Options that several commands share: from the words of the command line to checked settings."""
+"""Options that several commands share: from the arguments of the command line to checked settings."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -23,14 +23,14 @@ def with_registered(usage: str | None) -> str:
 
 @dataclass(frozen=True)
 class Reading:
-    """How treebanks are read, and what was left out or changed in doing so.
+    """How treebanks are read, and which trees were left out or changed.
 
     Attributes
     ----------
     options : dict
-        Of `read_trees`.
+        Keyword arguments of `read_trees`.
     skipped, reattached : list, optional
-        As of `read_trees`.
+        As for `read_trees`.
     """
 
     options: dict[str, Any]
@@ -41,7 +41,7 @@ class Reading:
         return read_trees(sources, **self.options, skipped=self.skipped, reattached=self.reattached)
 
     def report(self) -> None:
-        """Tell the user on stderr what was left out or changed, where that was asked for."""
+        """Print to stderr which trees were left out or changed, if the options allow it."""
         if self.reattached is not None:
             n_trees = len(self.reattached)
             print(f"tsgkit: made {n_trees} tree{'s'[: n_trees != 1]} continuous", file=sys.stderr)
@@ -53,7 +53,7 @@ class Reading:
 
 
 def reading_of(arguments: dict[str, Any]) -> Reading:
-    """How the options ask to read treebanks."""
+    """How treebanks are read, according to the options."""
     name, _ = split_format(arguments["--format"])
     choice({"--format": name}, "--format", (AUTO, *READERS.names))
     options = {
@@ -66,7 +66,7 @@ def reading_of(arguments: dict[str, Any]) -> Reading:
 
 
 def cleaning_of(arguments: dict[str, Any]) -> Cleaning:
-    """The cleaning steps that the options ask for."""
+    """The cleaning steps that the options select."""
     root = arguments["--root"]
     empty_tags = tuple(tag for tag in arguments["--empty-tags"].split(",") if tag)
     return Cleaning(
@@ -80,7 +80,7 @@ def cleaning_of(arguments: dict[str, Any]) -> Cleaning:
 
 
 def binarization_of(arguments: dict[str, Any]) -> Binarization | None:
-    """The binarisation that the options ask for, if any."""
+    """The binarisation that the options select, or None."""
     method = choice(arguments, "--binarize", ("none", *METHODS))
     if method == "none":
         return None
@@ -89,7 +89,7 @@ def binarization_of(arguments: dict[str, Any]) -> Binarization | None:
 
 
 def unknown_of(arguments: dict[str, Any]) -> UnknownWords | None:
-    """How rare words are classed, if they are."""
+    """How rare words are classed, or None if all words are kept."""
     model = choice(arguments, "--unknown", ("none", *UNKNOWN_WORDS.names))
     return None if model == "none" else UnknownWords(model, integer(arguments, "--threshold", 0))
 

@@ -1,7 +1,7 @@
-"""Output of a long job that is kept when the job is killed, so that it can go on.
+"""Resumable output: what a long job wrote is kept if the job is killed.
 
-While the job is at work, ``FILE.partial`` holds the records that are done and ``FILE.partial.json`` says of which
-job they are and how far it certainly is; when all is done the whole file takes the place of ``FILE``.
+While the job runs, ``FILE.partial`` has the records that are done, and the journal ``FILE.partial.json`` identifies the
+job and counts the records that are on the disk; at the end the whole file replaces ``FILE``.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, BinaryIO
 
 from tsgkit.errors import JobError, UsageError
-from tsgkit.files import PACKED_ENDINGS, new_file, open_output, sync_folder
+from tsgkit.files import COMPRESSED_ENDINGS, new_file, open_output, sync_folder
 from tsgkit.locks import hold
 
 SECONDS_BETWEEN_COMMITS = 1.0
@@ -26,25 +26,25 @@ BLOCK = 1 << 20
 
 
 class PartialOutput:
-    """A file of records, one for every line of input, that grows record by record and survives being killed.
+    """A file of records, one for every line of input, which is written record by record and survives a killed job.
 
     Parameters
     ----------
     path : path
-        The file that appears when all is done; with a name in .gz or .xz it is packed then.
+        The file that is written at the end; with a name in .gz or .xz it is compressed.
     identity : dict
-        What the records depend on beside the input, as plain JSON values: a job goes on only with the same.
+        What the records depend on, besides the input, as JSON values: a job is resumed only with the same identity.
     resume : bool
-        Keep what a job of the same identity has written; otherwise it is thrown away.
+        Whether the records of a killed job of the same identity are kept; otherwise they are removed.
     blank_line_ends : bool
-        Whether a record ends with an empty line; otherwise every line is one.
+        Whether a record ends with a blank line; otherwise every line is a record.
 
     Attributes
     ----------
     n_done : int
         Records in the file.
     is_finished : bool
-        Whether a job to be resumed had nothing left to do but to tidy up.
+        Whether all records of the job to be resumed are in `path` already.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class PartialOutput:
         self.identity = json.loads(json.dumps(identity))
         self.blank_line_ends = blank_line_ends
         self.n_done = self.n_resumed = 0
-        # Of the lines whose records are in the file, once `skip` has seen those of an earlier job.
+        # Of the lines whose records are in the file, after `skip` has read those of the killed job.
         self.digest = hashlib.sha256()
         self.has_skipped = False
         self.committed: dict[str, Any] = {}
@@ -66,10 +66,10 @@ class PartialOutput:
         if not self.is_finished:
             self.file = self.open(resume)
 
-    # ---- beginning -----------------------------------------------------------------------------------
+    # ---- start ---------------------------------------------------------------------------------------
 
     def was_finished(self) -> bool:
-        """Whether a job was killed when only its journal was left to be removed."""
+        """Whether a job was killed after its file was renamed, before its journal was removed."""
         if self.partial.exists() or not self.path.exists() or not self.journal.exists():
             return False
         self.read_journal()
@@ -78,7 +78,7 @@ class PartialOutput:
         return bool(self.committed.get("finished"))
 
     def open(self, resume: bool) -> BinaryIO:
-        # Not emptied by opening: it may be at work for another job.
+        # Opened without truncating it: another job may be writing it.
         descriptor = os.open(self.partial, os.O_RDWR | os.O_CREAT, 0o666)
         file = os.fdopen(descriptor, "r+b", buffering=BLOCK)
         try:
@@ -106,20 +106,20 @@ class PartialOutput:
             if any(type(self.committed[name]) is not int or self.committed[name] < 0 for name in ("n_done", "n_bytes")):
                 raise ValueError("not a number of records or bytes")
         except (ValueError, KeyError, TypeError):
-            raise self.not_ours(f"{self.journal} is damaged") from None
+            raise self.not_resumable(f"{self.journal} is damaged") from None
         if identity != self.identity:
             names = [name for name in self.identity if identity.get(name) != self.identity[name]]
-            raise self.not_ours(f"it is of another job ({', '.join(names) or 'its kind'} differ)")
+            raise self.not_resumable(f"it is of another job ({', '.join(names) or 'its kind'} differ)")
 
-    def not_ours(self, problem: str) -> UsageError:
-        return UsageError(f"{self.partial}: {problem}; name another --output, or leave out --resume to start anew")
+    def not_resumable(self, problem: str) -> UsageError:
+        return UsageError(f"{self.partial}: {problem}; name another --output, or leave out --resume to start again")
 
     def find_end(self, file: BinaryIO) -> None:
-        """Go behind the last whole record: those that are committed, and those that were written after that."""
+        """Truncate the file after its last whole record, which may be one behind those that are committed."""
         n_bytes, n_committed = self.committed["n_bytes"], self.committed["n_done"]
         if file.seek(0, io.SEEK_END) < n_bytes:
-            raise self.not_ours("it is shorter than it was")
-        # All of it is read: a note that counts other records than there are would lose some, or make some twice.
+            raise self.not_resumable("it is shorter than it was")
+        # All of it is read: with a journal that counts other records, some would be lost or written twice.
         position = end = file.seek(0)
         n_found_of_committed = 0 if n_bytes == 0 else None
         for line in file:
@@ -130,21 +130,21 @@ class PartialOutput:
                 if end == n_bytes:
                     n_found_of_committed = self.n_done
         if n_found_of_committed != n_committed:
-            raise self.not_ours(f"{self.journal} does not fit it")
+            raise self.not_resumable(f"{self.journal} does not fit it")
         file.seek(end)
         file.truncate()
         self.n_resumed = self.n_done
 
-    # ---- at work -------------------------------------------------------------------------------------
+    # ---- records -------------------------------------------------------------------------------------
 
     def skip(self, lines: Iterator[str]) -> Iterator[str]:
-        """The lines of input that are not done; those that are must be the same as before."""
+        """The lines of input without records; those with records must be the lines of the killed job."""
         for number in range(self.n_done):
             if number == self.committed["n_done"]:
                 self.check_digest()
             line = next(lines, None)
             if line is None:
-                raise self.not_ours(f"it has {self.n_done} records, but the input only {number} lines")
+                raise self.not_resumable(f"it has {self.n_done} records, but the input only {number} lines")
             self.digest.update(line.encode())
         if self.n_done == self.committed["n_done"]:
             self.check_digest()
@@ -153,7 +153,8 @@ class PartialOutput:
 
     def check_digest(self) -> None:
         if self.digest.hexdigest() != self.committed["digest"]:
-            raise self.not_ours(f"the first {self.committed['n_done']} lines of the input are not those it was made of")
+            n_lines = self.committed["n_done"]
+            raise self.not_resumable(f"the first {n_lines} lines of the input are not those it was made of")
 
     def write(self, record: str, line: str) -> None:
         """Append the record of a line of input."""
@@ -164,7 +165,7 @@ class PartialOutput:
             self.commit()
 
     def commit(self, *, finished: bool = False) -> None:
-        """Bring what is written to the disk, then note how much it is."""
+        """Flush all records to the disk, then count them in the journal."""
         self.file.flush()
         os.fsync(self.file.fileno())
         self.committed = {"n_done": self.n_done, "n_bytes": self.file.tell(), "digest": self.digest.hexdigest()}
@@ -176,16 +177,16 @@ class PartialOutput:
         with new_file(self.journal) as file:
             file.write(json.dumps({**self.committed, "identity": self.identity}).encode())
 
-    # ---- the end -------------------------------------------------------------------------------------
+    # ---- end -----------------------------------------------------------------------------------------
 
     def finish(self) -> None:
-        """Put the whole file in its place."""
+        """Replace `path` by the whole file."""
         self.commit(finished=True)
-        if self.path.name.endswith(PACKED_ENDINGS):
+        if self.path.name.endswith(COMPRESSED_ENDINGS):
             self.file.seek(0)
-            with open_output(self.path) as packed:
+            with open_output(self.path) as compressed:
                 text = io.TextIOWrapper(self.file, encoding="utf-8", newline="")
-                shutil.copyfileobj(text, packed, BLOCK)
+                shutil.copyfileobj(text, compressed, BLOCK)
                 text.detach()
             self.partial.unlink()
         else:
@@ -206,7 +207,7 @@ class PartialOutput:
                 self.finish()
             elif self.n_done:
                 if self.has_skipped:
-                    with contextlib.suppress(OSError):  # the disk is full: what was committed before is there
+                    with contextlib.suppress(OSError):  # the disk is full: what was committed before is kept
                         self.commit()
             else:
                 self.partial.unlink(missing_ok=True)
