@@ -115,7 +115,7 @@ class PartialOutput:
         return UsageError(f"{self.partial}: {problem}; name another --output, or leave out --resume to start again")
 
     def find_end(self, file: BinaryIO) -> None:
-        """Truncate the file after its last whole record, which may be one behind those that are committed."""
+        """Truncate the file after its last whole record, which may come after the last committed one."""
         n_bytes, n_committed = self.committed["n_bytes"], self.committed["n_done"]
         if file.seek(0, io.SEEK_END) < n_bytes:
             raise self.not_resumable("it is shorter than it was")

@@ -254,7 +254,7 @@ def _binary_nodes(
 
 
 def _digests(items: Sequence[str]) -> dict[int, str]:
-    """For every index at which a symbol stops to name items, a digest of the items from there to the end."""
+    """For every index where the items that a symbol names end, a digest of the items from there to the end."""
     digest = b""
     digests = {}
     for index in range(len(items) - 1, MAX_LISTED, -1):
