@@ -46,9 +46,10 @@ from typing import Any
 from tsgkit.cli import choice, command, integer, number, parse_arguments
 from tsgkit.errors import UsageError
 from tsgkit.files import open_output
+from tsgkit.inference.entry import entry_of, fragments_of
 from tsgkit.models.fragments import KINDS, SORTS, FragmentTable, with_bare_foot
 from tsgkit.models.model import Model
-from tsgkit.models.subcategories import SubcategoryTable, all_fragments
+from tsgkit.models.subcategories import SubcategoryTable
 from tsgkit.parsing.known_tree import NoDerivationError
 from tsgkit.report.derivation import Derivation, Deriver
 from tsgkit.treebank import read_trees
@@ -183,7 +184,7 @@ def hierarchy_lines(table: SubcategoryTable, label: str, form: str) -> Iterator[
 
 def inspect_subcategories(arguments: dict[str, Any], model: Model, form: str) -> Iterator[str]:
     """Whatever was asked for about the subcategories of a model."""
-    table = SubcategoryTable.of_model(model)
+    table = entry_of(model).subcategories(model)
     if form == "discodop":
         raise UsageError("disco-dop's format has no place for subcategories")
     if arguments["--subcategories"] not in (None, "all"):
@@ -282,7 +283,7 @@ def main(argv: list[str]) -> int:
             file.writelines(inspect_subcategories(arguments, model, form))
         return 0
     deriver = Deriver(model) if source is not None else None
-    table = deriver.table if deriver else all_fragments(model)
+    table = deriver.table if deriver else fragments_of(model)
     numbers = selected(arguments, table)
     remark = ""
     if deriver and source is not None:

@@ -1,17 +1,18 @@
 """Train a model on a treebank.
 
 Usage:
-  tsgkit train [options] --output=MODEL TREEBANK...
+  tsgkit train [options] [--set=SETTING]... --output=MODEL TREEBANK...
   tsgkit train -h | --help | --version
 
 A TREEBANK is as for `tsgkit prepare`, or one corpus that it wrote as arrays (.npz), which is then taken
-as it is.
+as it is. Defaults that differ between models are given for each; an option that the chosen model does not have is
+refused.
 
 Options:
   -o MODEL, --output=MODEL  the file to write
   --model=KIND             cfg: relative frequencies of the rules of the binarised trees; tsg: a Bayesian
                            tree-substitution grammar; insertion: one with auxiliary trees too; srtsg: one with
-                           learned subcategories, the most accurate [default: cfg]
+                           learned subcategories, the most accurate; or one of another package [default: cfg]
   --dev=TREEBANK           parse this treebank with the finished model and say how well
   --format=FORMAT          of the input: {readers} [default: auto]
   --encoding=NAME          of the input [default: utf-8]
@@ -29,61 +30,61 @@ Cleaning:
   --root=LABEL             the root that every tree gets [default: TOP]
 
 Binarisation:
-  --binarize=METHOD        right, left or centre-head; centre-head for insertion, right for others unless given
-  --horizontal=N           siblings that an intermediate symbol remembers, or all; 1 for cfg, 0 for others
-                           unless given
-  --vertical=N             1: labels as they are; 2: with the parent's; ...; 2 for cfg, 1 for others unless given
-  --heads=RULES            for centre-head: penn, leftmost, rightmost or a file [default: penn]
+  --binarize=METHOD        right, left or centre-head (default: right, insertion: centre-head)
+  --horizontal=N           siblings that an intermediate symbol remembers, or all (default: 0, cfg: 1)
+  --vertical=N             1: labels as they are; 2: with the parent's; ... (default: 1, cfg: 2)
+  --heads=RULES            for centre-head: penn, leftmost, rightmost or a file (default: penn)
 
 Rare words:
-  --unknown=MODEL          {unknown_words}; three for insertion, unicode for others unless given
+  --unknown=MODEL          {unknown_words} (default: unicode, insertion: three)
   --threshold=N            words seen at most N times are replaced by their class; 0: none, and srtsg lets
-                           every word back off to its class; 0 for srtsg, 1 for others unless given
+                           every word back off to its class (default: 1, srtsg: 0)
 
 Subcategories (srtsg):
-  --splits=N               how often every subcategory is split in two [default: 4]
-  --split-iterations=N     sweeps over the treebank after every split [default: 200]
+  --splits=N               how often every subcategory is split in two (default: 4)
+  --split-iterations=N     sweeps over the treebank after every split (default: 200)
   --levels=N               3: refined rules back off to rules whose root has no subcategory; 1 and 2: they do
-                           not [default: 3]
-  --base=NAME              the last back-off: uniform or frequency (of the treebank's rules) [default: uniform]
-  --merge=SHARE            the share of splits that are undone again; 0 for none [default: 0.5]
-  --merge-loss=NAME        which: by the smallest loss in that probability: marginal or joint [default: marginal]
+                           not (default: 3)
+  --merge=SHARE            the share of splits that are undone again; 0 for none (default: 0.5)
+  --merge-loss=NAME        which: by the smallest loss in that probability: marginal or joint (default: marginal)
   --type-mode=NAME         whether --type-moves may relabel rules onto others in use: exact (no) or map (yes, as
-                           in the paper, but this no longer samples the posterior) [default: exact]
+                           in the paper, but this no longer samples the posterior) (default: exact)
 
 Substitution sites (srtsg):
   --site-iterations=N      after the splits, sweeps that sample substitution sites: with them fragments are more
-                           than single rules [default: 0]
-  --sites=NAME             how: blocked (whole trees) or local (single sites) [default: blocked]
+                           than single rules (default: 0)
+  --sites=NAME             how: blocked (whole trees) or local (single sites) (default: blocked)
   --joint-iterations=N     after these, sweeps that sample sites and subcategories together; 0 for none
-                           [default: 300]
+                           (default: 300)
   --stop-prob=P            the probability of a site at every child in the base of fragments; sampled, one per
                            label, unless given
   --insertion-iterations=N  at last, sweeps that leave subcategories as they are and sample sites and
-                           insertions [default: 0]
+                           insertions (default: 0)
 
 Sampling (tsg and insertion):
-  --iterations=N           sweeps over the treebank [default: 1000]
-  --sampler=NAME           blocked (whole trees) or local (single sites) [default: blocked]
-  --process=NAME           pyp (Pitman-Yor) or dp (Dirichlet) [default: pyp]
-  --init=NAME              minimal (every node a substitution site), maximal (none) or random
-                           [default: minimal]
-  --batch=N                trees whose proposals are made together; the result depends on it [default: 8]
+  --iterations=N           sweeps over the treebank (default: 1000)
+  --sampler=NAME           blocked (whole trees) or local (single sites) (default: blocked)
+  --process=NAME           pyp (Pitman-Yor) or dp (Dirichlet) (default: pyp)
+  --init=NAME              minimal (every node a substitution site), maximal (none) or random (default: minimal)
+  --batch=N                trees whose proposals are made together; the result depends on it (default: 8)
   --truncated              export only fragments in use and CFG rules, instead of the whole transform
 
 Sampling (insertion, and srtsg with --insertion-iterations):
   --stacked                several auxiliary trees may be inserted at one node
-  --insertion-prob=P       fix the probability of an insertion, for all labels, instead of learning one for each
+  --insertion-probability=P  fix the probability of an insertion, for all labels, instead of learning one for
+                           each
   --insertion-cutoff=N     leave out of the grammar insertions into a part of fragments if fewer than N are expected
-                           in the training trees; 0 for the exact grammar [default: 0]
+                           in the training trees; 0 for the exact grammar (default: 0)
 
 Sampling (tsg, insertion and srtsg):
+  --base=NAME              the base distribution P0 of rules: frequency, uniform or one of another package (default:
+                           frequency, srtsg: uniform)
   --type-moves=N           after every sweep, so many proposals to change a fragment or refined rule wherever it
-                           is used [default: 0]
-  --average=N              the grammar is the mean over the last N samples; 30 for srtsg, 20 for others unless given
-  --average-every=N        iterations between these samples; 4 for srtsg, 10 for others unless given
-  --anneal-from=T          the temperature of the first iteration (srtsg: of every split) [default: 1]
-  --anneal-iterations=N    iterations until the temperature is 1 [default: 0]
+                           is used (default: 0)
+  --average=N              the grammar is the mean over the last N samples (default: 20, srtsg: 30)
+  --average-every=N        iterations between these samples (default: 10, srtsg: 4)
+  --anneal-from=T          the temperature of the first iteration (srtsg: of every split) (default: 1)
+  --anneal-iterations=N    iterations until the temperature is 1 (default: 0)
   --seed=N                 same seed, same model [default: 0]
   --threads=N              not for srtsg, but for --dev; the result does not depend on it [default: 1]
   --checkpoint-every=N     iterations between checkpoints, which lie beside the model [default: 100]
@@ -99,6 +100,7 @@ Chains (tsg, insertion and srtsg):
                            MODEL under the same name
 
 Other:
+  --set=SETTING            NAME=VALUE, a setting of a model of another package; may be given several times
   -q, --quiet              no progress and no remarks
   -h, --help               this text
   --version                the version
@@ -112,22 +114,20 @@ from typing import Any
 from nltk.tree import Tree
 
 from tsgkit import __version__
-from tsgkit.cli import EXIT_FAILED, choice, command, integer, number, parse_arguments
+from tsgkit.cli import EXIT_FAILED, command, integer, parse_arguments
 from tsgkit.distributed import Backend
 from tsgkit.errors import UsageError
 from tsgkit.evaluation.report import columns
 from tsgkit.inference.chains import Chain, Chains, Plan
 from tsgkit.inference.convergence import Diagnosis
-from tsgkit.inference.srtsg import SrSettings
-from tsgkit.inference.tsg import TsgSettings
-from tsgkit.models.cfg import cfg_model
+from tsgkit.inference.entry import MODELS
+from tsgkit.model_options import fill_preparation, model_settings
 from tsgkit.models.model import Model
 from tsgkit.options import (
     Reading,
     backend_of,
     binarization_of,
     cleaning_of,
-    optional_number,
     reading_of,
     seed_of,
     unknown_of,
@@ -139,23 +139,6 @@ from tsgkit.treebank import Binarization, FlatCorpus, Lexicon, UnknownWords, pre
 from tsgkit.treebank.prepare import preparation_of
 
 __doc__ = with_registered(__doc__)
-# What options are unless given.
-USUAL = {
-    "cfg": {"--horizontal": "1", "--vertical": "2"},
-    "tsg": {},
-    "insertion": {"--binarize": "centre-head", "--unknown": "three"},
-    "srtsg": {"--threshold": "0", "--average": "30", "--average-every": "4"},
-}
-USUAL_ELSE = {
-    "--binarize": "right",
-    "--unknown": "unicode",
-    "--horizontal": "0",
-    "--vertical": "1",
-    "--threshold": "1",
-    "--average": "20",
-    "--average-every": "10",
-}
-
 
 def corpus_of(arguments: dict[str, Any], reading: Reading) -> FlatCorpus:
     """The prepared corpus of the command line's treebanks."""
@@ -181,54 +164,6 @@ def require_both(binarization: Binarization | None, unknown: UnknownWords | Lexi
         )
 
 
-def plan_of(arguments: dict[str, Any], kind: str) -> Plan:
-    """How the options ask to train."""
-    shared: dict[str, Any] = {
-        "type_moves": integer(arguments, "--type-moves", 0),
-        "average": integer(arguments, "--average", 1),
-        "average_every": integer(arguments, "--average-every", 1),
-        "anneal_from": number(arguments, "--anneal-from", 1),
-        "anneal_iterations": integer(arguments, "--anneal-iterations", 0),
-    }
-    insertion: dict[str, Any] = {
-        "stacked": arguments["--stacked"],
-        "insertion_probability": optional_number(arguments, "--insertion-prob"),
-        "insertion_cutoff": number(arguments, "--insertion-cutoff", 0),
-    }
-    settings: SrSettings | TsgSettings
-    if kind == "srtsg":
-        settings = SrSettings(
-            splits=integer(arguments, "--splits", 1),
-            split_iterations=integer(arguments, "--split-iterations", 1),
-            levels=integer(arguments, "--levels", 1),
-            base=arguments["--base"],
-            merge=number(arguments, "--merge", 0),
-            merge_loss=arguments["--merge-loss"],
-            type_mode=arguments["--type-mode"],
-            site_iterations=integer(arguments, "--site-iterations", 0),
-            sites=arguments["--sites"],
-            joint_iterations=integer(arguments, "--joint-iterations", 0),
-            stop_prob=None if arguments["--stop-prob"] is None else number(arguments, "--stop-prob", 0),
-            insertion_iterations=integer(arguments, "--insertion-iterations", 0),
-            **insertion,
-            **shared,
-        )
-        iterations = settings.iterations
-    else:
-        iterations = integer(arguments, "--iterations", 1)
-        settings = TsgSettings(
-            sampler=arguments["--sampler"],
-            process=arguments["--process"],
-            init=arguments["--init"],
-            batch=integer(arguments, "--batch", 1),
-            truncated=arguments["--truncated"],
-            insertion=kind == "insertion",
-            **insertion,
-            **shared,
-        )
-    return Plan(settings, iterations, integer(arguments, "--checkpoint-every", 1), integer(arguments, "--threads", 1))
-
-
 # ---- chains --------------------------------------------------------------------------------------------------
 
 
@@ -249,7 +184,7 @@ def train_chains(arguments: dict[str, Any], dev: list[Tree], chains: Chains) -> 
         print("tsgkit: no chain came to its end", file=sys.stderr)
         return EXIT_FAILED
     by_dev = {number: score["f1"] for number, score in scores.items()}
-    by_joint = {chain.number: chain.log_joint(chains.settled_after) for chain in chains.finished}
+    by_joint = {chain.number: chain.log_joint(chains.plan.burn_in) for chain in chains.finished}
     figures = by_dev or by_joint
     best = max(chains.finished, key=lambda chain: figures.get(chain.number, float("-inf")))
     chains.choose(best)
@@ -309,11 +244,11 @@ def report_chains(chains: Chains) -> None:
     """Say what is not as it should be."""
     if unfinished := [str(chain.number) for chain in chains.chains if chain not in chains.finished]:
         print(f"tsgkit: not finished: chain {', '.join(unfinished)}; --resume goes on with them", file=sys.stderr)
-    if strangers := chains.strangers():
-        print(f"tsgkit: {strangers[0]}: from another run, as are {len(strangers) - 1} more", file=sys.stderr)
+    if stale := chains.stale_files():
+        print(f"tsgkit: {stale[0]}: from another run, as are {len(stale) - 1} more", file=sys.stderr)
 
 
-def types_of(model: Model) -> str:
+def tree_types(model: Model) -> str:
     """The size of a grammar with insertion as the paper gives it: initial and auxiliary trees of the last sample."""
     if "history_auxiliary" not in model.state:
         return ""
@@ -321,10 +256,11 @@ def types_of(model: Model) -> str:
     return f" {n_types - n_auxiliary} initial and {n_auxiliary} auxiliary trees,"
 
 
-def require_chains(arguments: dict[str, Any], kind: str, n_chains: int) -> None:
+def require_chains(arguments: dict[str, Any], plan: Plan, n_chains: int) -> None:
     """Refuse options that would do nothing."""
-    if n_chains > 1 and kind == "cfg":
-        raise UsageError(f"--chains={n_chains}: a cfg is counted, not sampled; all would be the same")
+    if n_chains > 1 and not plan.iterations:
+        kind = plan.settings.kind
+        raise UsageError(f"--chains={n_chains}: a {kind} is counted, not sampled; all would be the same")
     if n_chains == 1 and (arguments["--jobs"] or arguments["--scheduler"] or arguments["--backend"] != "local"):
         raise UsageError("--jobs, --backend and --scheduler go with --chains=N: one chain runs here")
 
@@ -333,12 +269,13 @@ def require_chains(arguments: dict[str, Any], kind: str, n_chains: int) -> None:
 def main(argv: list[str]) -> int:
     """Train, write the model, and say what came out."""
     arguments = parse_arguments(__doc__, argv)
-    kind = choice(arguments, "--model", tuple(USUAL))
-    usual = {**USUAL_ELSE, **USUAL[kind]}
-    arguments |= {option: value for option, value in usual.items() if arguments[option] is None}
+    entry = MODELS.require(arguments["--model"], "--model")
+    fill_preparation(arguments, entry)
+    checkpoint_every, threads = (integer(arguments, option, 1) for option in ("--checkpoint-every", "--threads"))
+    plan = Plan(model_settings(arguments, entry), checkpoint_every, threads)
     started = time.perf_counter()
     n_chains = integer(arguments, "--chains", 1)
-    require_chains(arguments, kind, n_chains)
+    require_chains(arguments, plan, n_chains)
     reading = reading_of(arguments)
     corpus = corpus_of(arguments, reading)
     # Before hours of training, not after them: what is wrong with these trees is found now.
@@ -346,32 +283,26 @@ def main(argv: list[str]) -> int:
     reading.report()
     if arguments["--dev"] is not None and not dev:
         raise UsageError(f"--dev={arguments['--dev']}: there is no tree in it")
-    interrupted = False
-    if kind == "cfg":
-        model = cfg_model(corpus)
-        model.info = {"trees": corpus.n_trees, "tokens": corpus.n_tokens}
-        model.save(arguments["--output"])
-    else:
-        plan, output, seed = plan_of(arguments, kind), Path(arguments["--output"]), seed_of(arguments)
-        again = {"resume": arguments["--resume"], "quiet": arguments["--quiet"]}
-        if n_chains > 1:
-            return train_chains(arguments, dev, Chains(plan, corpus, output, seed, n_chains, **again))
-        run = plan.run(corpus, seed, output, **again)
-        model, interrupted = run.run(), run.interrupted
+    output, seed = Path(arguments["--output"]), seed_of(arguments)
+    again = {"resume": arguments["--resume"], "quiet": arguments["--quiet"]}
+    if n_chains > 1:
+        return train_chains(arguments, dev, Chains(plan, corpus, output, seed, n_chains, **again))
+    run = plan.run(corpus, seed, output, **again)
+    model = run.run()
     if not arguments["--quiet"]:
         grammar = model.grammar
         print(
             f"{arguments['--output']}: {corpus.n_trees} trees, {corpus.n_tokens} tokens,"
-            f" {len(grammar.labels)} labels,{types_of(model)} {grammar.n_rules} rules,"
+            f" {len(grammar.labels)} labels,{tree_types(model)} {grammar.n_rules} rules,"
             f" {time.perf_counter() - started:.1f} s",
             file=sys.stderr,
         )
-    if interrupted:
+    if run.interrupted:
         done = model.info["iterations"]
         print(f"tsgkit: interrupted after {done} iterations; --resume goes on from there", file=sys.stderr)
         return EXIT_FAILED
     if dev:
-        score = held_out_score(model, dev, threads=integer(arguments, "--threads", 1), quiet=arguments["--quiet"])
+        score = held_out_score(model, dev, threads=threads, quiet=arguments["--quiet"])
         print(f"{arguments['--dev']}: F1 {score.f1:.2f}, strict {score.strict.f1:.2f}")
     return 0
 

@@ -126,7 +126,7 @@ def option_texts(text: str) -> list[OptionText]:
         paragraph = re.split(r"\n(?=\s*\n|\S)", part)[0]
         names, _, description = paragraph.partition("  ")
         value = re.search(r"--?[\w-]+[= ]([A-Z][A-Z0-9]*)", names)
-        description = re.sub(r"\[default: [^]]*\]", "", " ".join(description.split())).strip()
+        description = re.sub(r"\[default: [^]]*\]|\(default: [^)]*\)", "", " ".join(description.split())).strip()
         found.append(OptionText(tuple(re.findall(r"--?[\w-]+", names)), value[1] if value else "", description))
     return found
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from nltk.tree import Tree
 
-from tsgkit.cli import choice, integer, number, with_choices
+from tsgkit.cli import choice, integer, with_choices
 from tsgkit.distributed import BACKENDS, Backend, make_backend
 from tsgkit.errors import TreebankError, UsageError
 from tsgkit.treebank import Binarization, Cleaning, UnknownWords, read_trees
@@ -97,11 +97,6 @@ def unknown_of(arguments: dict[str, Any]) -> UnknownWords | None:
 def optional_integer(arguments: dict[str, Any], option: str, minimum: int) -> int | None:
     """The value of an option that need not be given."""
     return None if arguments[option] is None else integer(arguments, option, minimum)
-
-
-def optional_number(arguments: dict[str, Any], option: str) -> float | None:
-    """The same for any number from 0 on."""
-    return None if arguments[option] is None else number(arguments, option, 0)
 
 
 def backend_of(arguments: dict[str, Any]) -> Backend:

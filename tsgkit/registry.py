@@ -52,6 +52,21 @@ class Registry(Generic[T]):
         """All names: those of tsgkit, then those of other packages, then those registered in this process."""
         return tuple(dict.fromkeys([*self._built_in, *sorted(self._installed), *self._loaded]))
 
+    @property
+    def built_in(self) -> tuple[str, ...]:
+        """The names of the entries that come with tsgkit."""
+        return tuple(self._built_in)
+
+    def package_of(self, name: str) -> str | None:
+        """The package that brings an entry: None for tsgkit itself, its module for one registered in this process."""
+        if name in self._built_in:
+            return None
+        if name in self._installed and (distribution := self._installed[name].dist) is not None:
+            return distribution.name
+        entry = self[name]
+        module: str = getattr(entry, "__module__", type(entry).__module__)
+        return module.partition(".")[0]
+
     def __contains__(self, name: object) -> bool:
         return name in self.names
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from nltk.tree import Tree
 
-from tsgkit.models.fragments import FOOT_MARK
+from tsgkit.models.derivations import FOOT_MARK
 from tsgkit.treebank.binarize import coarse_label, undo_label
 from tsgkit.treebank.trees import brackets_of, is_preterminal, preorder
 

@@ -18,9 +18,11 @@ from tsgkit.distributed import Backend, Link, Shared, require_same_version
 from tsgkit.files import new_file
 from tsgkit.inference.checkpoint import beside, checkpoint_path
 from tsgkit.inference.convergence import QUANTITIES, Diagnosis, diagnose, kept_draws
-from tsgkit.inference.loop import Record, Run, Training, Watch
-from tsgkit.inference.srtsg import SrSettings, SrTraining
-from tsgkit.inference.tsg import TsgSettings, TsgTraining
+from tsgkit.inference.entry import MODELS
+from tsgkit.inference.loop import CHECKPOINT_EVERY, Run, Watch
+from tsgkit.inference.phases import Phase, Record, burn_in
+from tsgkit.inference.settings import Settings
+from tsgkit.inference.training import Training
 from tsgkit.interruption import interruptible
 from tsgkit.progress import progress
 from tsgkit.treebank import FlatCorpus
@@ -32,41 +34,54 @@ class Plan:
 
     Parameters
     ----------
-    settings : TsgSettings or SrSettings
-    iterations : int
+    settings : Settings
+        They say which model it is.
     checkpoint_every : int
         Iterations between checkpoints.
     threads : int
         Of every chain; the result does not depend on it.
+
+    Examples
+    --------
+    >>> from tsgkit.inference.tsg import TsgSettings
+    >>> plan = Plan(TsgSettings(iterations=500, anneal_from=2.0, anneal_iterations=100))
+    >>> plan.iterations, plan.burn_in
+    (500, 100)
     """
 
-    settings: TsgSettings | SrSettings
-    iterations: int
-    checkpoint_every: int = 100
+    settings: Settings
+    checkpoint_every: int = CHECKPOINT_EVERY
     threads: int = 1
+
+    @property
+    def phases(self) -> Sequence[Phase]:
+        return MODELS.require(self.settings.kind).phases(self.settings)
+
+    @property
+    def iterations(self) -> int:
+        """Of a chain; 0 if the model is not sampled but counted."""
+        return sum(phase.iterations for phase in self.phases)
+
+    @property
+    def burn_in(self) -> int:
+        """The iteration after which all others sample the same distribution."""
+        return burn_in(self.phases)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as plain values."""
-        kind = "srtsg" if isinstance(self.settings, SrSettings) else "tsg"
-        return {**asdict(self), "kind": kind}
+        return {**asdict(self), "kind": self.settings.kind}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Plan":
         """The inverse of `to_dict`."""
-        own = dict(values)
-        make = SrSettings if own.pop("kind") == "srtsg" else TsgSettings
-        return cls(**{**own, "settings": make(**own["settings"])})
-
-    def training(self, corpus: FlatCorpus, seed: int) -> Training:
-        """The training of a chain."""
-        if isinstance(self.settings, SrSettings):
-            return SrTraining(corpus, self.settings, seed=seed)
-        return TsgTraining(corpus, self.settings, iterations=self.iterations, seed=seed, threads=self.threads)
+        others = dict(values)
+        make = MODELS.require(others.pop("kind")).settings
+        return cls(**{**others, "settings": make(**others["settings"])})
 
     def run(self, corpus: FlatCorpus, seed: int, output: Path, **options: Any) -> Run:
         """The run of a chain; `options` are those of `tsgkit.inference.loop.Run`."""
-        training = self.training(corpus, seed)
-        return Run(training, output, self.iterations, checkpoint_every=self.checkpoint_every, **options)
+        training = Training(corpus, self.settings, seed=seed, threads=self.threads)
+        return Run(training, output, checkpoint_every=self.checkpoint_every, **options)
 
 
 def chain_seeds(seed: int, n_chains: int) -> list[int]:
@@ -111,7 +126,7 @@ class Chain:
     error : str
         Why it died; ``''`` if it did not.
     history : dict of list
-        What it recorded of the quantities that tell whether it has settled.
+        What it recorded of the quantities that tell whether it has converged.
     """
 
     number: int
@@ -121,9 +136,9 @@ class Chain:
     error: str = ""
     history: dict[str, list[float]] = field(default_factory=dict)
 
-    def log_joint(self, settled_after: int) -> float:
+    def log_joint(self, burn_in: int) -> float:
         """The mean log joint of the kept draws."""
-        return float(kept_draws(self.history["log_joint"], settled_after).mean())
+        return float(kept_draws(self.history["log_joint"], burn_in).mean())
 
 
 @dataclass
@@ -205,12 +220,7 @@ class Chains:
         """The chains that have come to their end."""
         return [chain for chain in self.chains if chain.history and chain.done == self.plan.iterations]
 
-    @property
-    def settled_after(self) -> int:
-        """The iteration after which chains sample one distribution."""
-        return self.plan.settings.settled_after(self.plan.iterations)
-
-    def strangers(self) -> list[Path]:
+    def stale_files(self) -> list[Path]:
         """Models of chains beside the output that are not of this run."""
         own = {chain.path for chain in self.chains}
         pattern = f"{self.output.name}.chain"
@@ -224,7 +234,7 @@ class Chains:
 
     def diagnose(self) -> list[Diagnosis]:
         """How well the finished chains agree; also written beside the output."""
-        found = diagnose([chain.history for chain in self.finished], self.settled_after)
+        found = diagnose([chain.history for chain in self.finished], self.plan.burn_in)
         with new_file(beside(self.output, "convergence.tsv")) as file:
             file.write(diagnosis_table(found).encode())
         return found

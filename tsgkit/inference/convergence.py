@@ -20,7 +20,7 @@ import numpy as np
 
 # Halves of chains need two draws each.
 FEWEST_DRAWS = 4
-# Of what a chain records, what tells whether it has settled.
+# Of what a chain records, what tells whether it has converged.
 QUANTITIES = ("log_joint", "fragments", "sites", "auxiliary", "insertions")
 
 
@@ -50,15 +50,15 @@ class Diagnosis:
     ess: float
 
 
-def diagnose(histories: Sequence[Mapping[str, Sequence[float]]], settled_after: int) -> list[Diagnosis]:
+def diagnose(histories: Sequence[Mapping[str, Sequence[float]]], burn_in: int) -> list[Diagnosis]:
     """Diagnose what several chains recorded.
 
     Parameters
     ----------
     histories : sequence of mapping
         Of each chain, one value per iteration and quantity.
-    settled_after : int
-        The iteration after which the target distribution stays the same; the first half of the rest is left out, too.
+    burn_in : int
+        Iterations that are left out: they sample other distributions. The first half of the rest is left out, too.
 
     Examples
     --------
@@ -69,13 +69,13 @@ def diagnose(histories: Sequence[Mapping[str, Sequence[float]]], settled_after: 
     (200, 1.0, True)
     """
     names = [name for name in QUANTITIES if histories and all(name in history for history in histories)]
-    return [diagnosis(name, [kept_draws(history[name], settled_after) for history in histories]) for name in names]
+    return [diagnosis(name, [kept_draws(history[name], burn_in) for history in histories]) for name in names]
 
 
-def kept_draws(values: Sequence[float], settled_after: int) -> np.ndarray:
+def kept_draws(values: Sequence[float], burn_in: int) -> np.ndarray:
     """The second half of the draws of the last distribution."""
-    settled = np.asarray(values, dtype=np.float64)[min(settled_after, max(len(values) - 1, 0)) :]
-    return settled[len(settled) // 2 :]
+    after = np.asarray(values, dtype=np.float64)[min(burn_in, max(len(values) - 1, 0)) :]
+    return after[len(after) // 2 :]
 
 
 def diagnosis(quantity: str, chains: Sequence[np.ndarray]) -> Diagnosis:

@@ -9,54 +9,23 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
 
 import numpy as np
 
 from tsgkit.errors import UsageError
 from tsgkit.files import open_output, remove_parts
 from tsgkit.inference.checkpoint import Checkpoint, checkpoint_path, records_path, require_room
+from tsgkit.inference.phases import Record
+from tsgkit.inference.training import Training
 from tsgkit.interruption import interruptible
 from tsgkit.locks import sole_writer
 from tsgkit.models.model import Model
 from tsgkit.progress import progress
 
 SECONDS = "seconds"
-Record = dict[str, float]
+CHECKPOINT_EVERY = 100
 # Is told of every iteration that is done; says whether to stop there.
 Watch = Callable[[int, Record], bool]
-
-
-class Training(Protocol):
-    """What a model brings to the loop."""
-
-    def identity(self) -> dict[str, Any]:
-        """Model, settings, seed and corpus: what must be the same to go on from a checkpoint."""
-        ...
-
-    def start(self) -> None:
-        """Make the first state."""
-        ...
-
-    def iterate(self, iteration: int) -> Record:
-        """Do iteration number `iteration`, counted from 1; returns the quantities to record."""
-        ...
-
-    def state(self) -> dict[str, np.ndarray]:
-        """All that `restore` needs."""
-        ...
-
-    def restore(self, state: dict[str, np.ndarray]) -> None:
-        """Go back to a state."""
-        ...
-
-    def model(self) -> Model:
-        """The model of the present state."""
-        ...
-
-    def describe(self, record: Record) -> dict[str, str]:
-        """What the progress bar shows of a record."""
-        ...
 
 
 @dataclass
@@ -67,9 +36,7 @@ class Run:
     ----------
     training : Training
     output : path
-        The model's file; the checkpoint and the table of records lie beside it.
-    iterations : int
-        In all, those of resumed runs included.
+        The model's file; where there are iterations, the checkpoint and the table of records lie beside it.
     checkpoint_every : int
         Iterations between checkpoints.
     resume : bool
@@ -83,26 +50,29 @@ class Run:
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from tsgkit.inference.tsg import TsgSettings, TsgTraining
+    >>> from tsgkit.inference.tsg import TsgSettings
     >>> from tsgkit.treebank import Binarization, UnknownWords, load, prepare
     >>> corpus = prepare(load("village", "dev"), binarization=Binarization("right", 0), unknown=UnknownWords())
     >>> with TemporaryDirectory() as folder:
-    ...     training = TsgTraining(corpus, TsgSettings(), iterations=3)
-    ...     run = Run(training, Path(folder) / "tsg.model", iterations=3, quiet=True)
+    ...     run = Run(Training(corpus, TsgSettings(iterations=3)), Path(folder) / "tsg.model", quiet=True)
     ...     run.run().kind, len(run.history["log_joint"])
     ('tsg', 3)
     """
 
     training: Training
     output: Path
-    iterations: int
-    checkpoint_every: int = 100
+    checkpoint_every: int = CHECKPOINT_EVERY
     resume: bool = False
     quiet: bool = False
     watch: Watch | None = None
     done: int = 0
     history: dict[str, list[float]] = field(default_factory=dict)
     interrupted: bool = False
+
+    @property
+    def iterations(self) -> int:
+        """In all, those of resumed runs included."""
+        return self.training.iterations
 
     def run(self) -> Model:
         """Train to the end, or until interrupted; either way the model is written and returned.
@@ -118,6 +88,11 @@ class Run:
             return self.run_alone()
 
     def run_alone(self) -> Model:
+        if not self.iterations:
+            self.training.start()
+            model = self.training.model()
+            model.save(self.output)
+            return model
         self.begin()
         with self.watched() as watch:
             while self.done < self.iterations and not self.interrupted:
@@ -133,7 +108,7 @@ class Run:
             saved = Checkpoint.load(path, self.training.identity())
             if saved.iteration > self.iterations:
                 raise UsageError(f"{path}: the checkpoint is of iteration {saved.iteration} of {self.iterations}")
-            self.training.restore(saved.state)
+            self.training.restore(saved.state, saved.iteration)
             self.done = saved.iteration
             self.history = {name: values.tolist() for name, values in saved.history.items()}
         else:

@@ -1,234 +1,173 @@
-"""Training of tree-substitution grammars, with or without insertion: what an iteration does, and what is kept."""
+"""The entry of tree-substitution grammars: settings, and the one phase of their training.
 
-from dataclasses import asdict, dataclass
-from typing import Any
+A sweep over all trees by the blocked or the local sampler, then new hyperparameters; Cohn & Blunsom (2010).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from tsgkit._tsg import TsgSampler
 from tsgkit.errors import UsageError
-from tsgkit.inference.checkpoint import corpus_digest
-from tsgkit.inference.loop import Record
+from tsgkit.grammar import WeightedGrammar
+from tsgkit.inference.entry import ModelEntry
+from tsgkit.inference.phases import Averaging, Phase, Record, State, sampled_model
+from tsgkit.inference.settings import SamplingSettings
+from tsgkit.models.base_distributions import BASE_DISTRIBUTIONS, with_base
 from tsgkit.models.cfg import train_cfg
-from tsgkit.models.model import Model, Stage
+from tsgkit.models.fragments import FragmentTable
+from tsgkit.models.model import Model, Stage, parts_of
 from tsgkit.models.rules import TreeArrays, number_rules
-from tsgkit.models.tsg import TsgAverage, TsgSample, coarser_symbols
+from tsgkit.models.tsg import TsgAverage, TsgSample
+from tsgkit.models.tsg_predictive import DerivationCorrection
 from tsgkit.treebank import FlatCorpus
-from tsgkit.treebank.prepare import preparation_of
 
 SAMPLERS = ("blocked", "local")
 PROCESSES = ("pyp", "dp")
 STARTS = ("minimal", "maximal", "random")
-FIRST_DISCOUNT, FIRST_STRENGTH, FIRST_STOP, FIRST_INSERTION = 0.5, 1.0, 0.5, 0.5
+FIRST_DISCOUNT, FIRST_STRENGTH, FIRST_STOP = 0.5, 1.0, 0.5
+AVERAGE_PREFIX = "average_"
 
 
-@dataclass(frozen=True)
-class TsgSettings:
-    """How a tree-substitution grammar is trained.
+@dataclass(frozen=True, kw_only=True)
+class TsgSettings(SamplingSettings):
+    """How a tree-substitution grammar is trained; beside what all sampled models have (`SamplingSettings`):
 
     Parameters
     ----------
+    iterations : int
+        Sweeps over the treebank.
     sampler : {"blocked", "local"}
         Whole trees by Metropolis-Hastings, or single sites by Gibbs.
     process : {"pyp", "dp"}
         Pitman-Yor, or Dirichlet: a discount of 0.
+    base : str
+        The base distribution P0 of rules; see `tsgkit.models.base_distributions`.
     init : {"minimal", "maximal", "random"}
         Every node a substitution site, none, or each by the toss of a coin.
     batch : int
         Trees whose proposals are made together, against the counts without them; the result depends on it.
-    type_moves : int
-        After every sweep, so many proposals to cut or join a fragment in all its places at once (new dishes for
-        whole tables); 0 for none.
-    average : int
-        The grammar is the mean over so many samples, the last of those taken every `average_every` iterations.
-    average_every : int
-    anneal_from : float
-        The temperature of the first iteration; it falls to 1 along a straight line.
-    anneal_iterations : int
-        Iterations until the temperature is 1; 0 for no annealing.
     truncated : bool
         Export the truncated grammar instead of the transform.
-    insertion : bool
-        Whether there are auxiliary trees.
-    stacked : bool
-        With insertion: whether several may be inserted at one node, each into the foot of the one before.
-    insertion_probability : float, optional
-        With insertion: fix the probability for all labels instead of learning one for each.
-    insertion_cutoff : float
-        With insertion: leave out of the grammar what is expected to be inserted somewhere less often than this; see
-        `tsgkit.models.tsg.TsgAverage`.
     """
 
+    kind = "tsg"
+
+    iterations: int = 1000
     sampler: str = "blocked"
     process: str = "pyp"
+    base: str = "frequency"
     init: str = "minimal"
     batch: int = 8
-    type_moves: int = 0
-    average: int = 1
-    average_every: int = 10
-    anneal_from: float = 1.0
-    anneal_iterations: int = 0
     truncated: bool = False
-    insertion: bool = False
-    stacked: bool = False
-    insertion_probability: float | None = None
-    insertion_cutoff: float = 0.0
 
     def __post_init__(self) -> None:
-        for name, allowed in (("sampler", SAMPLERS), ("process", PROCESSES), ("init", STARTS)):
-            if getattr(self, name) not in allowed:
-                raise UsageError(f"{name} {getattr(self, name)!r}: must be one of {', '.join(allowed)}")
-        for name in ("batch", "average", "average_every"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"{name} {getattr(self, name)}: must be at least 1")
-        if self.anneal_from < 1 or self.anneal_iterations < 0:
-            raise UsageError("annealing starts from a temperature of at least 1 and takes 0 or more iterations")
-        if not self.insertion and (self.stacked or self.insertion_probability is not None):
-            raise UsageError("stacked insertions and their probability need a model with insertion")
-        if self.insertion_probability is not None and not 0 <= self.insertion_probability < 1:
-            raise UsageError(f"insertion probability {self.insertion_probability}: must be at least 0 and below 1")
-        if not self.insertion_cutoff >= 0:
-            raise UsageError(f"insertion cutoff {self.insertion_cutoff}: must be at least 0")
+        super().__post_init__()
+        self.require_choice("sampler", SAMPLERS)
+        self.require_choice("process", PROCESSES)
+        self.require_choice("base", BASE_DISTRIBUTIONS.names)
+        self.require_choice("init", STARTS)
+        self.require_least(1, "iterations", "batch")
 
     @property
-    def model(self) -> str:
-        """The kind of model."""
-        return "insertion" if self.insertion else "tsg"
-
-    def settled_after(self, iterations: int) -> int:
-        """The iteration after which all of `iterations` sample the same distribution."""
-        return min(self.anneal_iterations, iterations)
-
-    def temperature(self, iteration: int) -> float:
-        """The temperature in an iteration, counted from 1."""
-        if iteration > self.anneal_iterations:
-            return 1.0
-        return self.anneal_from + (1.0 - self.anneal_from) * (iteration - 1) / self.anneal_iterations
+    def first_discount(self) -> float:
+        """The discount of the first iteration; it stays 0 where it is."""
+        return FIRST_DISCOUNT if self.process == "pyp" else 0.0
 
 
-class TsgTraining:
-    """A tree-substitution grammar in training; see `tsgkit.inference.loop.Training`.
+@dataclass(frozen=True)
+class TsgMaterial:
+    """What derivations are sampled over.
+
+    Attributes
+    ----------
+    corpus : FlatCorpus
+    trees : TreeArrays
+        Those of the corpus, with the probabilities of the base distribution P0.
+    seed : int
+    threads : int
+    """
+
+    corpus: FlatCorpus
+    trees: TreeArrays
+    seed: int
+    threads: int
+
+
+class TsgSampling:
+    """Derivations of all trees, sampled.
 
     Parameters
     ----------
-    corpus : FlatCorpus
-        Binarised, with closed vocabulary.
+    material : TsgMaterial
     settings : TsgSettings
-    iterations : int
-        In all: which samples are averaged depends on it.
-    seed : int
-    threads : int
-        The result does not depend on it.
-    trees : TreeArrays, optional
-        Those of the corpus; given only where the base has other probabilities than relative frequencies.
-
-    Examples
-    --------
-    >>> from tsgkit.treebank import Binarization, UnknownWords, load, prepare
-    >>> corpus = prepare(load("village", "dev"), binarization=Binarization("right", 0), unknown=UnknownWords())
-    >>> training = TsgTraining(corpus, TsgSettings(type_moves=100), iterations=5, seed=1)
-    >>> training.start()
-    >>> log_joints = [training.iterate(iteration)["log_joint"] for iteration in range(1, 6)]
-    >>> log_joints[-1] > log_joints[0]
-    True
-    >>> training.model().kind
-    'tsg'
     """
 
-    def __init__(
-        self,
-        corpus: FlatCorpus,
-        settings: TsgSettings,
-        *,
-        iterations: int,
-        seed: int = 0,
-        threads: int = 1,
-        trees: TreeArrays | None = None,
-    ) -> None:
-        self.corpus, self.settings = corpus, settings
-        self.iterations, self.seed, self.threads = iterations, seed, threads
-        self.trees = number_rules(corpus) if trees is None else trees
-        self.sampler = TsgSampler(self.trees, seed)
-        if settings.insertion:
-            self.sampler.allow_insertions(self.trees.foot_probability(), settings.stacked)
+    settings: TsgSettings
+
+    def __init__(self, material: TsgMaterial, settings: TsgSettings) -> None:
+        self.material, self.settings = material, settings
+        self.corpus, self.trees = material.corpus, material.trees
+        self.sampler = TsgSampler(self.trees, material.seed)
+        self.averaging = Averaging(settings.average, settings.average_every, settings.iterations)
         self.average = self.new_average()
-        self.digest = corpus_digest(corpus)
 
     def new_average(self) -> TsgAverage:
-        return TsgAverage(self.trees, 0, self.settings.stacked, self.settings.insertion_cutoff)
+        """The mean of no samples."""
+        return TsgAverage(self.trees)
 
-    def identity(self) -> dict[str, Any]:
-        """Everything that the course of the training depends on."""
-        return {
-            "model": self.settings.model,
-            "settings": asdict(self.settings),
-            "iterations": self.iterations,
-            "seed": self.seed,
-            "corpus": self.digest,
-        }
-
-    def start(self) -> None:
-        """Seat all trees."""
-        n_nodes = self.corpus.n_nodes
-        if self.settings.init == "random":
-            sites = np.random.Generator(np.random.PCG64([self.seed, n_nodes])).random(n_nodes) < 0.5
-        else:
-            sites = np.full(n_nodes, self.settings.init == "minimal")
-        self.start_with(sites)
-
-    def start_with(self, sites: np.ndarray) -> None:
+    def start(self, sites: np.ndarray) -> None:
         """Seat all trees, cut at these nodes."""
-        discount = FIRST_DISCOUNT if self.settings.process == "pyp" else 0.0
-        self.sampler.set_parameters(discount=discount, strength=FIRST_STRENGTH, stop=FIRST_STOP)
-        if self.settings.insertion:
-            fixed = self.settings.insertion_probability
-            self.sampler.set_parameters(
-                auxiliary_discount=discount,
-                auxiliary_strength=FIRST_STRENGTH,
-                insertion=FIRST_INSERTION if fixed is None else fixed,
-            )
+        self.sampler.set_parameters(discount=self.settings.first_discount, strength=FIRST_STRENGTH, stop=FIRST_STOP)
         self.sampler.start(sites)
 
-    def iterate(self, iteration: int) -> Record:
+    def iterate(self, step: int) -> Record:
         """One sweep over all trees, then new parameters."""
-        temperature = self.settings.temperature(iteration)
-        if self.settings.sampler == "blocked":
-            counts = self.sampler.blocked_sweep(iteration, self.settings.batch, self.threads, temperature)
+        settings, temperature = self.settings, self.settings.temperature(step)
+        if settings.sampler == "blocked":
+            counts = self.sampler.blocked_sweep(step, settings.batch, self.material.threads, temperature)
         else:
-            counts = self.sampler.local_sweep(iteration, temperature)
+            counts = self.sampler.local_sweep(step, temperature)
         n_proposed, n_accepted, n_changed = counts
-        _, n_types_changed, _ = self.sampler.type_sweep(iteration, self.settings.type_moves, temperature)
-        log_joint = self.sampler.resample_parameters(
-            iteration,
-            dirichlet=self.settings.process == "dp",
-            insertions=self.settings.insertion_probability is None,
-        )
-        first_averaged = self.iterations - self.settings.average_every * (self.settings.average - 1)
-        if iteration >= first_averaged and (self.iterations - iteration) % self.settings.average_every == 0:
+        _, n_types_changed, _ = self.sampler.type_sweep(step, settings.type_moves, temperature)
+        log_joint = self.resample_parameters(step)
+        if self.averaging.takes(step):
             self.average.add(self.sample())
-        n_auxiliary, n_insertions = self.sampler.n_auxiliary()
-        n_places = int(self.sampler.houses()[0].sum())
-        record = {
+        return {
             "log_joint": log_joint,
             "acceptance": n_accepted / max(n_proposed, 1),
             "changed": float(n_changed),
             "types_changed": float(n_types_changed),
-            "fragments": float(self.sampler.n_fragments()[1]),
-            "sites": float(n_places - n_insertions),
-            "mean_size": self.corpus.n_nodes / n_places,
+            **self.sizes(),
         }
-        if self.settings.insertion:
-            record |= {"auxiliary": float(n_auxiliary), "insertions": float(n_insertions)}
-        return record
+
+    def resample_parameters(self, step: int) -> float:
+        """Draw the parameters given all derivations; returns the log joint probability."""
+        return self.sampler.resample_parameters(step, dirichlet=self.settings.process == "dp")
+
+    def sizes(self) -> Record:
+        """How many different fragments there are, how many sites, and how large the mean fragment is."""
+        n_occurrences = int(self.sampler.houses()[0].sum())
+        return {
+            "fragments": float(self.sampler.n_fragments()[1]),
+            "sites": float(n_occurrences),
+            "mean_size": self.corpus.n_nodes / n_occurrences,
+        }
 
     def describe(self, record: Record) -> dict[str, str]:
         """The progress bar's figures."""
         return {
             "log joint": f"{record['log_joint']:.0f}",
             "accepted": f"{record['acceptance']:.1%}",
-            "fragments": " + ".join(f"{number:.0f}" for number in type_numbers(record)),
+            "fragments": self.n_types(record),
             "nodes/s": f"{self.corpus.n_nodes / max(record['seconds'], 1e-9):.2g}",
         }
+
+    def n_types(self, record: Record) -> str:
+        """How many different fragments are in use."""
+        return f"{record['fragments']:.0f}"
 
     def sample(self) -> TsgSample:
         """The present state as a grammar needs it."""
@@ -237,6 +176,11 @@ class TsgTraining:
 
     def state(self) -> dict[str, np.ndarray]:
         """Derivations, seating, parameters, and the mean so far."""
+        average = {f"{AVERAGE_PREFIX}{name}": value for name, value in self.average.state().items()}
+        return self.last_sample() | average
+
+    def last_sample(self) -> dict[str, np.ndarray]:
+        """The same without the mean."""
         fragments, _, _, sizes, dishes = self.sampler.seating()
         return {
             "states": self.sampler.states(),
@@ -244,20 +188,14 @@ class TsgTraining:
             "sizes": sizes,
             "dishes": dishes,
             "parameters": self.sampler.parameters(),
-            **{f"average_{name}": value for name, value in self.average.state().items()},
         }
 
-    def restore(self, state: dict[str, np.ndarray]) -> None:
+    def restore(self, state: State) -> None:
         """Go back to a state."""
-        try:
-            self.sampler.set_parameters(*state["parameters"])
-            self.sampler.restore(state["states"], state["fragments"], state["sizes"], state["dishes"])
-            self.average = self.new_average()
-            self.average.restore(
-                {name.removeprefix("average_"): value for name, value in state.items() if name.startswith("average_")}
-            )
-        except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise UsageError(f"the checkpoint does not fit the treebank: {error}") from None
+        self.sampler.set_parameters(*state["parameters"])
+        self.sampler.restore(state["states"], state["fragments"], state["sizes"], state["dishes"])
+        self.average = self.new_average()
+        self.average.restore(parts_of(state, AVERAGE_PREFIX))
 
     def mean(self) -> TsgAverage:
         """The mean of the averaged samples, or of the present one if the run is not so far."""
@@ -267,26 +205,94 @@ class TsgTraining:
         average.add(self.sample())
         return average
 
-    def model(self) -> Model:
+    def stages(self, average: TsgAverage) -> list[Stage]:
+        """The treebank's own grammar, and that of the mean."""
+        same = np.arange(len(self.corpus.labels), dtype=np.int32)
+        return [Stage(train_cfg(self.corpus)), Stage(self.grammar(average), same)]
+
+    def grammar(self, average: TsgAverage) -> WeightedGrammar:
+        """The grammar of the mean, whole or truncated."""
+        make = average.truncated_grammar if self.settings.truncated else average.grammar
+        return make(self.corpus.labels, self.corpus.words, int(self.corpus.label[0]))
+
+    def export(self) -> Model:
         """The model of the mean."""
         average = self.mean()
-        root = int(self.corpus.label[0])
-        parts = self.corpus.labels, self.corpus.words, root
-        grammar = (average.truncated_grammar if self.settings.truncated else average.grammar)(*parts)
-        same = np.arange(len(self.corpus.labels), dtype=np.int32)
-        if self.settings.insertion:
-            coarse = average.coarse_grammar(self.sampler.states(), *parts)
-            stages = [Stage(coarse), Stage(grammar, same, coarser_symbols(grammar))]
+        return sampled_model(
+            self.settings,
+            self.corpus,
+            self.material.seed,
+            stages=self.stages(average),
+            n_samples=average.n_samples,
+            state=self.last_sample(),
+        )
+
+
+@dataclass(frozen=True)
+class TsgPhase:
+    """Sampling of derivations."""
+
+    settings: TsgSettings
+
+    @property
+    def iterations(self) -> int:
+        return self.settings.iterations
+
+    @property
+    def burn_in(self) -> int:
+        """Until the temperature is 1."""
+        return min(self.settings.anneal_iterations, self.iterations)
+
+    def sampling(self, material: TsgMaterial) -> TsgSampling:
+        """A sampler with nobody seated."""
+        return TsgSampling(material, self.settings)
+
+    def begin(self, before: TsgMaterial) -> TsgSampling:
+        """Seat all trees."""
+        sampling = self.sampling(before)
+        n_nodes = before.corpus.n_nodes
+        if self.settings.init == "random":
+            sites = np.random.Generator(np.random.PCG64([before.seed, n_nodes])).random(n_nodes) < 0.5
         else:
-            stages = [Stage(train_cfg(self.corpus)), Stage(grammar, same)]
-        info = {"settings": asdict(self.settings), "seed": self.seed, "samples": average.n_samples}
-        info |= {"trees": self.corpus.n_trees, "tokens": self.corpus.n_tokens}
-        state = {name: value for name, value in self.state().items() if not name.startswith("average_")}
-        return Model(self.settings.model, preparation_of(self.corpus), stages, info, state, self.corpus)
+            sites = np.full(n_nodes, self.settings.init == "minimal")
+        sampling.start(sites)
+        return sampling
+
+    def restore(self, state: State, material: TsgMaterial) -> TsgSampling:
+        sampling = self.sampling(material)
+        sampling.restore(state)
+        return sampling
 
 
-def type_numbers(record: Record) -> list[float]:
-    """How many initial and, with insertion, auxiliary trees are in use."""
-    if "auxiliary" not in record:
-        return [record["fragments"]]
-    return [record["fragments"] - record["auxiliary"], record["auxiliary"]]
+class TsgEntry(ModelEntry):
+    """A Bayesian tree-substitution grammar."""
+
+    title = "Tree-substitution grammar"
+    settings = TsgSettings
+    panels = ("training", "sizes", "fragments", "derivations")
+    phase: ClassVar[type[TsgPhase]] = TsgPhase
+
+    def phases(self, settings: TsgSettings) -> Sequence[Phase]:
+        return [self.phase(settings)]
+
+    def material(self, corpus: FlatCorpus, settings: TsgSettings, *, seed: int, threads: int) -> TsgMaterial:
+        return TsgMaterial(corpus, with_base(number_rules(corpus), settings.base), seed, threads)
+
+    def fragments(self, model: Model) -> FragmentTable:
+        """The fragments that the training trees of the last sample are cut into."""
+        return FragmentTable.of_sample(model)
+
+    def correction(self, model: Model) -> DerivationCorrection:
+        return DerivationCorrection(model, base_of(model))
+
+
+def base_of(model: Model) -> str:
+    """The name of a trained model's base distribution."""
+    settings = model.info.get("settings")
+    name = settings.get("base", TsgSettings.base) if isinstance(settings, dict) else TsgSettings.base
+    if not isinstance(name, str) or name not in BASE_DISTRIBUTIONS:
+        raise UsageError(f"the model was trained with the base distribution {name!r}, which is not installed")
+    return name
+
+
+TSG = TsgEntry()

@@ -6,18 +6,19 @@ insertion, fragments are the initial and the auxiliary trees; the foot of the la
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from nltk.tree import Tree
 
+from tsgkit._codes import FOOT
 from tsgkit.errors import UsageError
 from tsgkit.grammar.weighted import GrammarError, WeightedGrammar
+from tsgkit.models.derivations import FOOT_MARK
 from tsgkit.models.model import Model
 from tsgkit.models.rules import TreeArrays, number_rules
-from tsgkit.models.tsg import FOOT, LEFT_FOOT, SITE, validate_fragments
+from tsgkit.models.tsg import validate_fragments
 from tsgkit.treebank import FlatCorpus
 from tsgkit.treebank.binarize import undo_label
 from tsgkit.treebank.brackets import escape_symbol
@@ -26,9 +27,6 @@ from tsgkit.treebank.trees import words
 
 SORTS = ("count", "size", "root")
 KINDS = ("all", "initial", "auxiliary")
-LEXICAL = 0  # the kind of the row of a word; see `tsgkit.parsing.rows`
-FOOT_MARK, HOST_MARK = "*", "+"
-SAMPLED = ("tsg", "insertion")  # models that keep the cut of their training trees into fragments
 
 
 @dataclass(frozen=True)
@@ -116,12 +114,13 @@ class FragmentTable:
 
     Examples
     --------
-    >>> from tsgkit.inference.tsg import TsgSettings, TsgTraining
+    >>> from tsgkit.inference.training import Training
+    >>> from tsgkit.inference.tsg import TsgSettings
     >>> from tsgkit.treebank import Binarization, UnknownWords, load, prepare
     >>> corpus = prepare(load(split="dev"), binarization=Binarization("right", 0), unknown=UnknownWords())
-    >>> training = TsgTraining(corpus, TsgSettings(), iterations=1)
+    >>> training = Training(corpus, TsgSettings(iterations=1))
     >>> training.start()
-    >>> table = FragmentTable.of_model(training.model())
+    >>> table = FragmentTable.of_sample(training.model())
     >>> table.fragment(table.select(root="NP", sort="count")[0]).brackets
     '(NP (PRP ))'
     """
@@ -135,15 +134,6 @@ class FragmentTable:
     uses: np.ndarray | None = None
     corpus: FlatCorpus | None = None
     measure: str = "count"
-
-    @classmethod
-    def of_model(cls, model: Model) -> "FragmentTable":
-        """The fragments of a TSG's last sample, or the rules of a CFG with their weights."""
-        if model.kind in SAMPLED:
-            return cls.of_sample(model)
-        if model.kind == "cfg":
-            return cls.of_rules(model.grammar)
-        raise UsageError(f"a model of the kind {model.kind!r} cannot be inspected; only cfg, tsg and insertion can")
 
     @classmethod
     def of_sample(cls, model: Model) -> "FragmentTable":
@@ -399,97 +389,3 @@ def validate_state(state: dict[str, np.ndarray], trees: TreeArrays) -> None:
     seated = np.bincount(sizes[:, 0], weights=customers, minlength=len(fragments))
     if (seated != np.bincount(dishes[used], minlength=len(fragments))).any():
         raise ValueError("the tables do not seat the sites")
-
-
-# ---- derivations -----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Step:
-    """An elementary tree in a derivation.
-
-    Attributes
-    ----------
-    tree : nltk.Tree
-    marked : nltk.Tree
-        The same with a ``+`` at the nodes where something was inserted, one for each insertion.
-    depth : int
-        Substitutions and insertions between it and the fragment at the top.
-    start, end : int
-        The words below its root.
-    is_auxiliary : bool
-        Whether it was inserted.
-    nodes : list of int
-        The numbers of the derivation's nodes that are its own: neither its frontier nor its foot.
-    """
-
-    tree: Tree
-    marked: Tree
-    depth: int
-    start: int
-    end: int
-    is_auxiliary: bool = False
-    nodes: list[int] = field(default_factory=list)
-
-    @property
-    def brackets(self) -> str:
-        return format_fragment(self.tree)
-
-
-class Place(NamedTuple):
-    """Where the next node of a derivation goes."""
-
-    parents: list[Tree]  # in the tree and in the marked tree; none at the top
-    depth: int
-    auxiliary: list[Tree]  # of which it is the foot: in the tree and the marked tree
-    own_nodes: list[int]  # those of the elementary tree that goes on there
-    n_insertions: int = 0
-
-
-def cut(nodes: np.ndarray, states: np.ndarray, labels: Sequence[str], sentence: Sequence[str]) -> list[Step]:
-    """The elementary trees of a derivation.
-
-    Each fills the first node, from the left, that is still open: a frontier node, or one marked for an insertion.
-
-    Parameters
-    ----------
-    nodes : ndarray of int with four columns
-        ``(label, start, end, kind)`` from the root down, left to right.
-    states : ndarray of int, one per node
-        Both as `tsgkit.models.tsg.node_states` gives them.
-    labels : sequence of str
-    sentence : sequence of str
-        The words as fragments show them.
-    """
-    steps: list[Step] = []
-    places = [Place([], -1, [], [])]
-    for number, ((label, start, end, kind), state) in enumerate(zip(nodes.tolist(), states.tolist(), strict=True)):
-        place = places.pop()
-        name = labels[label]
-        for auxiliary in place.auxiliary:
-            auxiliary.append(Tree(name + FOOT_MARK, []))
-        inserts = state >= LEFT_FOOT
-        node = Tree(name, [])
-        marked = Tree(name if inserts else name + HOST_MARK * place.n_insertions, [])
-        own = [node, marked]
-        if inserts:
-            steps.append(Step(node, marked, place.depth + 1, start, end, is_auxiliary=True, nodes=[number]))
-            foot = Place(place.parents, place.depth, own, place.own_nodes, place.n_insertions + 1)
-            beside = Place(own, place.depth + 1, [], steps[-1].nodes)
-            below = [beside] * kind
-            below[state - LEFT_FOOT] = foot
-            places.extend(reversed(below))
-            continue
-        depth, own_nodes = place.depth, place.own_nodes
-        for parent, each in zip(place.parents, own, strict=bool(place.parents)):
-            parent.append(Tree(name, []) if state == SITE else each)
-        if state == SITE:
-            depth += 1
-            steps.append(Step(node, marked, depth, start, end))
-            own_nodes = steps[-1].nodes
-        own_nodes.append(number)
-        if kind == LEXICAL:
-            for each in own:
-                each.append(sentence[start])
-        places.extend([Place(own, depth, [], own_nodes)] * kind)
-    return steps

@@ -90,8 +90,10 @@ class TreeArrays:
     rule_label, rule_left_label, rule_right_label, rule_word : ndarray of int32, one per rule
         -1 for what a rule does not have.
     rule_count : ndarray of int64
+    rule_weight : ndarray of float
+        What the base distribution P0 weighs a rule by; its count, unless another one was chosen.
     rule_probability : ndarray of float
-        The relative frequency among the rules of the same label.
+        The probability under P0, given the label; the relative frequency, unless another one was chosen.
     n_labels : int
     """
 
@@ -106,6 +108,7 @@ class TreeArrays:
     rule_right_label: np.ndarray
     rule_word: np.ndarray
     rule_count: np.ndarray
+    rule_weight: np.ndarray
     rule_probability: np.ndarray
     n_labels: int
 
@@ -120,14 +123,14 @@ class TreeArrays:
     def foot_probability(self) -> np.ndarray:
         """For every rule, its base probability at the top of an auxiliary tree, a given child being the foot.
 
-        ``C(r)`` over the sum of the counts of all pairs of a rule with the same label and a child that has that label
-        too; 0 for rules without such a child.
+        The weight of the rule over the sum of the weights of all pairs of a rule with the same label and a child that
+        has that label, too; 0 for rules without such a child.
         """
         n_feet = np.zeros(self.n_rules, dtype=np.int64)
         for child in (self.rule_left_label, self.rule_right_label):
             n_feet += child == self.rule_label
-        totals = np.bincount(self.rule_label, weights=n_feet * self.rule_count, minlength=self.n_labels)
-        return np.where(n_feet > 0, self.rule_count / np.maximum(totals, 1)[self.rule_label], 0.0)
+        totals = np.bincount(self.rule_label, weights=n_feet * self.rule_weight, minlength=self.n_labels)
+        return np.where(n_feet > 0, self.rule_weight / np.where(totals > 0, totals, 1.0)[self.rule_label], 0.0)
 
     def validate(self) -> None:
         """Raise a ValueError that says why compiled code must not see these arrays, if it must not."""
@@ -161,6 +164,7 @@ def number_rules(corpus: FlatCorpus) -> TreeArrays:
         rule_right_label=rules[:, 2].astype(np.int32),
         rule_word=rules[:, 3].astype(np.int32),
         rule_count=counts,
+        rule_weight=counts.astype(np.float64),
         rule_probability=counts / totals[rules[:, 0]],
         n_labels=len(corpus.labels),
     )

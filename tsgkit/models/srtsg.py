@@ -17,12 +17,12 @@ from tsgkit._sr import SrSampler
 from tsgkit.checks import require_amounts
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.grammar.weighted import RULE_KINDS
+from tsgkit.models.base_distributions import base_weights, shares
 from tsgkit.models.rules import TreeArrays
 from tsgkit.treebank import FlatCorpus, Lexicon
 from tsgkit.treebank.prepare import token_nodes
 from tsgkit.treebank.unknown import symbol_word
 
-BASES = ("uniform", "frequency")
 # For every word of a class that training has seen, as many that it has not.
 UNSEEN_WORDS = 2.0
 # A tag that a word was never seen with is kept if it has at least this share of the word's probability.
@@ -123,17 +123,19 @@ class Subcategories:
 
 
 def raw_probabilities(trees: TreeArrays, base: str, subcategories: Subcategories, with_classes: bool) -> np.ndarray:
-    """The last base: the probability of every treebank rule before its children choose their subcategories.
+    """The base distribution P0: the probability of every treebank rule before its children choose their subcategories.
 
-    ``uniform`` is the paper's: every refinement of every rule of a label is as likely as any other. With ``frequency``
-    it is the rule's relative frequency. Where words have classes, they are not among the rules: the others sum to 1.
+    Parameters
+    ----------
+    trees : TreeArrays
+    base : str
+        Its name; see `tsgkit.models.base_distributions`. ``uniform`` is the paper's.
+    subcategories : Subcategories
+    with_classes : bool
+        Whether words have classes; then they are not among the rules, and the others sum to 1.
     """
-    sizes = refinements(trees, subcategories)
-    weight = sizes if base == "uniform" else trees.rule_count.astype(np.float64)
-    if with_classes:
-        weight = np.where(trees.rule_word >= 0, 0.0, weight)
-    totals = np.bincount(trees.rule_label, weights=weight, minlength=trees.n_labels)
-    return weight / np.maximum(totals, 1e-300)[trees.rule_label]
+    weights = base_weights(base, trees, refinements(trees, subcategories))
+    return shares(np.where(trees.rule_word >= 0, 0.0, weights) if with_classes else weights, trees)
 
 
 def refinements(trees: TreeArrays, subcategories: Subcategories) -> np.ndarray:
@@ -146,7 +148,7 @@ def refinements(trees: TreeArrays, subcategories: Subcategories) -> np.ndarray:
 
 
 def refined_probabilities(trees: TreeArrays, words: Words, base: str, subcategories: Subcategories) -> np.ndarray:
-    """The last base: the probability of each refinement of every treebank rule; 1 for words with classes."""
+    """The base distribution P0 over refined rules: of each refinement of a treebank rule; 1 for words with classes."""
     raw = raw_probabilities(trees, base, subcategories, bool(words.classes))
     return np.where(words.rule_class >= 0, 1.0, raw / refinements(trees, subcategories))
 

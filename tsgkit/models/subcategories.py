@@ -1,7 +1,7 @@
 """What subcategories mean: of every one its commonest words, rules and parents, and the tree of their splits."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,11 +10,11 @@ from tsgkit.checks import require_amounts
 from tsgkit.errors import UsageError
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.grammar.weighted import NO_LABEL
+from tsgkit.models.derivations import Cut, DerivationReader, cut, nodes_of, states_of
 from tsgkit.models.fragments import FragmentTable
 from tsgkit.models.model import Model, parts_of
 from tsgkit.models.rules import number_rules
 from tsgkit.models.srtsg import Subcategories
-from tsgkit.models.tsg import nodes_of, states_of
 from tsgkit.treebank import FlatCorpus
 
 # What the names begin with of all that is kept of insertions; among it, the refined symbols of the grammar's symbols.
@@ -62,17 +62,17 @@ class SubcategoryTable:
 
     @classmethod
     def of_model(cls, model: Model) -> "SubcategoryTable":
-        """The subcategories of the last sample; only symbol-refined models have some."""
+        """The subcategories of a symbol-refined model's last sample."""
         corpus = model.corpus
-        if model.kind != "srtsg" or corpus is None:
-            raise UsageError(f"a {model.kind} model has no subcategories; train one with --model=srtsg")
+        if corpus is None:
+            raise UsageError("the model does not keep its training trees, so it has no subcategories to show")
         try:
             splits = read_splits(model.state, corpus)
             groups, bits = model.state["groups"], model.state["bits"]
             require_amounts(groups, "int32", (corpus.n_nodes,))
             require_amounts(bits, "uint8", (corpus.n_nodes,))
             if (groups >= len(splits[-1].n_options)).any() or (bits > 1).any():
-                raise ValueError("a subcategory is not there")
+                raise ValueError("a subcategory is out of range")
             symbols = splits[-1].number[2 * groups.astype(np.int64) + bits]
             if (symbols < 0).any() or (splits[-1].label[symbols] != corpus.label).any():
                 raise ValueError("a subcategory is of another label")
@@ -214,7 +214,7 @@ def refined_states(
     grammar : WeightedGrammar
         Of an srtsg model.
     rows : ndarray of int with four columns
-        As `tsgkit.models.tsg.nodes_of` takes them.
+        As `tsgkit.models.derivations.nodes_of` takes them.
     n_symbols : int
         The number of refined symbols, which come first; a node that has one begins a fragment.
     symbol_of : ndarray of int, one per symbol of the grammar, optional
@@ -223,7 +223,7 @@ def refined_states(
     Returns
     -------
     nodes, states : ndarray of int
-        As of `tsgkit.models.tsg.node_states`.
+        As of `tsgkit.models.derivations.node_states`.
     symbols : ndarray of int, one per node
         The refined symbol where a fragment begins, elsewhere -1; with insertion, of all nodes.
     """
@@ -268,6 +268,40 @@ def stands_beside(grammar: WeightedGrammar, n_symbols: int) -> np.ndarray:
     return (grammar.label == NO_LABEL) | (is_private & is_alone & ~makes_nodes)
 
 
-def all_fragments(model: Model) -> FragmentTable:
-    """The fragments of a model of any kind, with their counts or weights."""
-    return refined_fragments(model) if model.kind == "srtsg" else FragmentTable.of_model(model)
+class RefinedReader(DerivationReader):
+    """Reads derivations with a symbol-refined grammar: fragments show subcategories where the model knows them.
+
+    Parameters
+    ----------
+    model : Model
+    """
+
+    def __init__(self, model: Model) -> None:
+        super().__init__(model.grammar)
+        table = SubcategoryTable.of_model(model)
+        self.names, self.symbol_of = table.names, symbols_with_insertion(model)
+        labels = [table.corpus.labels[label] for label in table.label.tolist()]
+        self.digits = [digits_of(name, label) for name, label in zip(self.names, labels, strict=True)]
+        rows = zip(self.names, labels, self.digits, strict=True)
+        self.refined = {name: (label, digits) for name, label, digits in rows if digits}
+
+    def read(self, rows: np.ndarray, vocabulary_words: Sequence[str]) -> Cut:
+        """Cut a derivation, the rows of `tsgkit.models.derivations.nodes_of`, of a sentence."""
+        labels = self.grammar.labels
+        nodes, states, symbols = refined_states(self.grammar, rows, len(self.names), self.symbol_of)
+        refined = nodes.copy()
+        refined[:, 0] = np.where(symbols >= 0, len(labels) + symbols, nodes[:, 0])
+        steps = cut(refined, states, [*labels, *self.names], vocabulary_words)
+        digits = [self.digits[symbol] if symbol >= 0 else "" for symbol in symbols.tolist()]
+        return Cut(nodes, states, digits, steps)
+
+
+def digits_of(name: str, label: str) -> str:
+    """The digits of a refined label's name, empty for one that was never split.
+
+    Examples
+    --------
+    >>> digits_of("NP-01", "NP"), digits_of("NP", "NP")
+    ('01', '')
+    """
+    return name.removeprefix(label).removeprefix("-")

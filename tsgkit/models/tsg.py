@@ -22,15 +22,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tsgkit._codes import FOOT, FRONTIER, SITE
 from tsgkit.checks import require_amounts
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.grammar.weighted import NO_LABEL
 from tsgkit.models.rules import TreeArrays
 
-FRONTIER = -1
-FOOT = -3
-BRIDGE = 3  # the kind of a row; see `tsgkit.parsing.rows`
-GOES_ON, SITE, LEFT_FOOT, RIGHT_FOOT = range(4)  # what a derivation says of a node; see `node_states`
 Parts = tuple[int, int, int]
 LEFT, RIGHT, ALONE = range(3)  # where the foot of an auxiliary tree is among the children of its root
 Foot = tuple[int, int]  # the label of an auxiliary tree's root, and where the foot is
@@ -238,7 +235,7 @@ class TsgAverage:
         Parameters
         ----------
         states : ndarray, one per node
-            A derivation of the trees; see `node_states`.
+            A derivation of the trees; see `tsgkit.models.derivations.node_states`.
         """
         trees, every_label = self.trees, np.arange(self.trees.n_labels)
         n_nodes = np.bincount(trees.label, minlength=trees.n_labels)
@@ -361,66 +358,6 @@ def coarser_symbols(grammar: WeightedGrammar) -> np.ndarray:
     result[is_inserting] = grammar.label[is_inserting] + n_labels
     result[feet] = grammar.label[feet] + 2 * n_labels
     return result
-
-
-def nodes_of(grammar: WeightedGrammar, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The nodes of a derivation, and for every row the number of its node.
-
-    Parameters
-    ----------
-    grammar : WeightedGrammar
-    rows : ndarray of int with four columns
-        ``(symbol, start, end, kind)`` from the root down, left to right. A bridge is at the same node as the row
-        after it.
-
-    Returns
-    -------
-    nodes : ndarray of int with four columns
-        The rows that are no bridges, ``(label, start, end, kind)``.
-    node_of_row : ndarray of int
-    """
-    is_node = rows[:, 3] != BRIDGE
-    nodes = rows[is_node]
-    nodes[:, 0] = grammar.label[nodes[:, 0]]
-    return nodes, np.cumsum(is_node) - is_node
-
-
-def node_states(grammar: WeightedGrammar, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The nodes of a derivation, and what it says of each.
-
-    Parameters
-    ----------
-    grammar : WeightedGrammar
-        A transform, or a plain CFG.
-    rows : ndarray of int with four columns
-        As `nodes_of` takes them.
-
-    Returns
-    -------
-    nodes : ndarray of int with four columns
-        As `nodes_of` gives them.
-    states : ndarray of int, one per node
-        0 inside of an elementary tree (or a foot), 1 where an initial tree begins, 2 or 3 at the root of an auxiliary
-        tree whose foot is the left (or only) or the right child.
-    """
-    nodes, node_of_row = nodes_of(grammar, rows)
-    begins, beside = np.zeros((2, len(nodes)), dtype=bool)
-    np.logical_or.at(begins, node_of_row, is_site(grammar, rows[:, 0]))
-    np.logical_or.at(beside, node_of_row, is_beside(grammar, rows[:, 0]))
-    return nodes, states_of(nodes, begins, beside)
-
-
-def states_of(nodes: np.ndarray, begins: np.ndarray, beside: np.ndarray) -> np.ndarray:
-    """The states of nodes, from which of them begin initial trees and which are beside, or in place of, a foot."""
-    states = begins.astype(np.int64)
-    waiting: list[int] = []  # subtrees to the right of the node at work, the nearest last
-    for node in reversed(range(len(nodes))):
-        children = [waiting.pop() for _ in range(nodes[node, 3])]
-        if any(beside[child] for child in children):
-            # Of two children it is the one beside the foot; a single one is the foot itself.
-            states[node] = RIGHT_FOOT if len(children) == 2 and beside[children[0]] else LEFT_FOOT
-        waiting.append(node)
-    return states
 
 
 class Host(NamedTuple):

@@ -14,22 +14,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tsgkit._codes import FOOT, FRONTIER, LEFT_FOOT, SITE
 from tsgkit.errors import UsageError
 from tsgkit.grammar.weighted import GrammarError
+from tsgkit.models.base_distributions import with_base
+from tsgkit.models.derivations import node_states
 from tsgkit.models.fragments import validate_state
 from tsgkit.models.model import Model
 from tsgkit.models.rules import number_rules
-from tsgkit.models.tsg import FOOT, LEFT_FOOT, SITE, node_states
 
-FRONTIER = -1
 Parts = tuple[int, int, int]
 
 
-def validate_parameters(model: Model) -> None:
-    """Raise a ValueError unless the parameters of a TSG's state are those of its labels."""
-    values = model.state.get("parameters", np.empty(0))
-    n_rows = 6 if model.kind == "insertion" else 3
-    if model.corpus is None or values.dtype != np.float64 or values.shape != (n_rows, len(model.corpus.labels)):
+def validate_parameters(values: np.ndarray, shape: tuple[int, int]) -> None:
+    """Raise a ValueError unless these are the parameters of a TSG: of every label three, or six with insertion."""
+    if values.dtype != np.float64 or values.shape != shape:
         raise ValueError("parameters are missing or have the wrong type or shape")
     discount, strength, others = values[0::3], values[1::3], values[2::3]
     if not ((discount >= 0) & (discount < 1) & (strength > 0) & (strength < np.inf)).all():
@@ -44,16 +43,17 @@ class DerivationCorrection:
     Parameters
     ----------
     model : Model
-        A ``tsg``, or one with ``insertion``, of one sample: the frozen probability of a mean of samples is another one.
+        A tree-substitution grammar of one sample: the frozen probability of a mean of samples is another one.
+    base : str
+        Its base distribution P0; see `tsgkit.models.base_distributions`.
+    with_insertion : bool
     """
 
-    def __init__(self, model: Model) -> None:
-        if model.kind not in ("tsg", "insertion") or model.corpus is None or model.info.get("samples", 1) != 1:
-            raise UsageError(
-                "only a tsg or insertion model of one sample (trained with --average=1) can correct its samples"
-            )
+    def __init__(self, model: Model, base: str = "frequency", *, with_insertion: bool = False) -> None:
+        if model.corpus is None or model.info.get("samples", 1) != 1:
+            raise UsageError("only a model of one sample (trained with --average=1) can correct its samples")
         self.grammar = model.grammar
-        trees = number_rules(model.corpus)
+        trees = with_base(number_rules(model.corpus), base)
         self.rule_of = {
             tuple(key): rule
             for rule, key in enumerate(
@@ -72,7 +72,8 @@ class DerivationCorrection:
         self.n_labels = trees.n_labels
         try:
             validate_state(model.state, trees)
-            validate_parameters(model)
+            shape = (6 if with_insertion else 3, trees.n_labels)
+            validate_parameters(model.state.get("parameters", np.empty(0)), shape)
         except ValueError as error:
             raise GrammarError(f"the model's fragments do not fit its training trees: {error}") from None
         fragments, sizes, dishes = model.state["fragments"], model.state["sizes"], model.state["dishes"]

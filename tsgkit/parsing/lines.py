@@ -20,8 +20,8 @@ from nltk.tree import Tree
 from tsgkit import __version__
 from tsgkit.distributed import Shared, require_same_version, worker_name
 from tsgkit.errors import UsageError
+from tsgkit.inference.entry import entry_of
 from tsgkit.models.model import Model
-from tsgkit.models.tsg_predictive import DerivationCorrection
 from tsgkit.parsing.engine import EngineSettings
 from tsgkit.parsing.parser import Parse, Parser
 from tsgkit.parsing.product import ProductParser
@@ -90,7 +90,8 @@ class ParsePlan:
         if self.threshold is None:
             del options["threshold"]
         if len(models) == 1:
-            return Parser(models[0], correction=DerivationCorrection(models[0]) if self.correct else None, **options)
+            correction = entry_of(models[0]).correction(models[0]) if self.correct else None
+            return Parser(models[0], correction=correction, **options)
         if self.objective != "max-rule" or self.correct:
             raise UsageError(
                 "several models have an objective of their own: --product, without --objective and --correct"

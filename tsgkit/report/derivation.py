@@ -13,10 +13,10 @@ from nltk.tree import Tree
 from tsgkit._codes import LEFT_FOOT, SITE
 from tsgkit.drawing.colours import assign_colours
 from tsgkit.drawing.trees import BEGINS, INSERTED, PLAIN, Drawing, Node, labelled
-from tsgkit.models.fragments import Example, Step, cut
+from tsgkit.inference.entry import entry_of
+from tsgkit.models.derivations import Step
+from tsgkit.models.fragments import Example
 from tsgkit.models.model import Model
-from tsgkit.models.subcategories import SubcategoryTable, all_fragments, refined_states, symbols_with_insertion
-from tsgkit.models.tsg import node_states
 from tsgkit.parsing.known_tree import KnownTreeParser, NoDerivationError
 from tsgkit.treebank.trees import words
 
@@ -102,9 +102,8 @@ class Deriver:
     def __init__(self, model: Model) -> None:
         self.model = model
         self.parser = KnownTreeParser(model.grammar)
-        self.table = all_fragments(model)
-        self.subcategory_names = SubcategoryTable.of_model(model).names if model.kind == "srtsg" else None
-        self.symbol_of = symbols_with_insertion(model)
+        entry = entry_of(model)
+        self.table, self.reader = entry.fragments(model), entry.derivations(model)
         self.table.number_of  # noqa: B018 - computed now, before threads share it
 
     def derive(self, tree: Tree) -> Derivation | None:
@@ -122,7 +121,7 @@ class Deriver:
         sentence = words(encoded)
         vocabulary_words = preparation.vocabulary_words(sentence)
         rows, log_weight = self.parser.best(encoded, vocabulary_words)
-        nodes, states, subcategories, steps = self.cut(rows, vocabulary_words)
+        nodes, states, subcategories, steps = self.reader.read(rows, vocabulary_words)
         counts = [self.table.count_of.get(step.brackets, 0) for step in steps]
         names = [labels[label] for label in nodes[:, 0].tolist()]
         return Derivation(
@@ -137,24 +136,6 @@ class Deriver:
             counts,
             self.table.measure,
         )
-
-    def cut(
-        self, rows: np.ndarray, vocabulary_words: list[str]
-    ) -> tuple[np.ndarray, np.ndarray, list[str], list[Step]]:
-        """Nodes, their states and subcategories, and the fragments of a derivation's rows."""
-        grammar, names = self.model.grammar, self.subcategory_names
-        if names is None:
-            nodes, states = node_states(grammar, rows)
-            return nodes, states, [""] * len(nodes), cut(nodes, states, grammar.labels, vocabulary_words)
-        nodes, states, symbols = refined_states(grammar, rows, len(names), self.symbol_of)
-        refined = nodes.copy()
-        refined[:, 0] = np.where(symbols >= 0, len(grammar.labels) + symbols, nodes[:, 0])
-        steps = cut(refined, states, [*grammar.labels, *names], vocabulary_words)
-        subcategories = [
-            names[symbol].removeprefix(grammar.labels[label]).removeprefix("-") if symbol >= 0 else ""
-            for symbol, label in zip(symbols.tolist(), nodes[:, 0].tolist(), strict=True)
-        ]
-        return nodes, states, subcategories, steps
 
     def examples(self, step: Step, limit: int = 3) -> list[Example]:
         """Training sentences with occurrences of a fragment in the last sample; none if the model stores no trees."""

@@ -1,0 +1,127 @@
+"""The entry of tree-substitution grammars with insertion: auxiliary trees beside initial ones.
+
+The phase is that of tree-substitution grammars, with restaurants of auxiliary trees and probabilities of insertions;
+Shindo, Fujino & Nagata (2011).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tsgkit.inference.phases import Record
+from tsgkit.inference.tsg import (
+    FIRST_STRENGTH,
+    TsgEntry,
+    TsgMaterial,
+    TsgPhase,
+    TsgSampling,
+    TsgSettings,
+    base_of,
+)
+from tsgkit.models.model import Model, Stage
+from tsgkit.models.tsg import TsgAverage, coarser_symbols
+from tsgkit.models.tsg_predictive import DerivationCorrection
+from tsgkit.treebank import Binarization, UnknownWords
+
+FIRST_INSERTION = 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class InsertionSettings(TsgSettings):
+    """How a grammar with insertion is trained; beside what tree-substitution grammars have (`TsgSettings`):
+
+    Parameters
+    ----------
+    stacked : bool
+        Whether several trees may be inserted at one node, each into the foot of the one before.
+    insertion_probability : float, optional
+        Fix the probability of an insertion for all labels instead of learning one for each.
+    insertion_cutoff : float
+        Leave out of the grammar what is expected to be inserted somewhere less often than this; see
+        `tsgkit.models.tsg.TsgAverage`.
+    """
+
+    kind = "insertion"
+
+    stacked: bool = False
+    insertion_probability: float | None = None
+    insertion_cutoff: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        fixed = self.insertion_probability
+        self.require("insertion_probability", fixed is None or 0 <= fixed < 1, "must be at least 0 and below 1")
+        self.require_least(0, "insertion_cutoff")
+
+
+class InsertionSampling(TsgSampling):
+    """Derivations with substitution and insertion of all trees, sampled."""
+
+    settings: InsertionSettings
+
+    def __init__(self, material: TsgMaterial, settings: InsertionSettings) -> None:
+        super().__init__(material, settings)
+        self.sampler.allow_insertions(self.trees.foot_probability(), settings.stacked)
+
+    def new_average(self) -> TsgAverage:
+        return TsgAverage(self.trees, 0, self.settings.stacked, self.settings.insertion_cutoff)
+
+    def start(self, sites: np.ndarray) -> None:
+        fixed = self.settings.insertion_probability
+        self.sampler.set_parameters(
+            auxiliary_discount=self.settings.first_discount,
+            auxiliary_strength=FIRST_STRENGTH,
+            insertion=FIRST_INSERTION if fixed is None else fixed,
+        )
+        super().start(sites)
+
+    def resample_parameters(self, step: int) -> float:
+        return self.sampler.resample_parameters(
+            step, dirichlet=self.settings.process == "dp", insertions=self.settings.insertion_probability is None
+        )
+
+    def sizes(self) -> Record:
+        """The same, with auxiliary trees among the fragments, and how many of them there are."""
+        n_auxiliary, n_insertions = self.sampler.n_auxiliary()
+        sizes = super().sizes()
+        sizes["sites"] -= n_insertions
+        return sizes | {"auxiliary": float(n_auxiliary), "insertions": float(n_insertions)}
+
+    def n_types(self, record: Record) -> str:
+        """How many different initial and auxiliary trees are in use."""
+        return f"{record['fragments'] - record['auxiliary']:.0f} + {record['auxiliary']:.0f}"
+
+    def stages(self, average: TsgAverage) -> list[Stage]:
+        """A grammar of labels with symbols for insertions, which prunes, and that of the mean."""
+        same = np.arange(len(self.corpus.labels), dtype=np.int32)
+        grammar = self.grammar(average)
+        parts = self.corpus.labels, self.corpus.words, int(self.corpus.label[0])
+        coarse = average.coarse_grammar(self.sampler.states(), *parts)
+        return [Stage(coarse), Stage(grammar, same, coarser_symbols(grammar))]
+
+
+@dataclass(frozen=True)
+class InsertionPhase(TsgPhase):
+    """Sampling of derivations with insertions."""
+
+    settings: InsertionSettings
+
+    def sampling(self, material: TsgMaterial) -> InsertionSampling:
+        return InsertionSampling(material, self.settings)
+
+
+class InsertionEntry(TsgEntry):
+    """A tree-substitution grammar with auxiliary trees."""
+
+    title = "Tree-substitution grammar with insertion"
+    settings = InsertionSettings
+    binarization = Binarization("centre-head", 0, 1)
+    unknown = UnknownWords("three", 1)
+    panels = ("training", "sizes", "fragments", "auxiliary", "derivations")
+    phase = InsertionPhase
+
+    def correction(self, model: Model) -> DerivationCorrection:
+        return DerivationCorrection(model, base_of(model), with_insertion=True)
+
+
+INSERTION = InsertionEntry()

@@ -1,0 +1,545 @@
+"""The phases of training symbol-refined grammars: each split, substitution sites, both together, insertions.
+
+Every phase takes over the refined symbols of the one before. The samplers of a phase are let go when the next one has
+begun; what they sample stands in `tsgkit.models.srtsg`, `srtsg_sites` and `srtsg_insertion`.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from tsgkit._sr import KINDS, SrSampler
+from tsgkit._sr_sites import SrSiteSampler
+from tsgkit.checks import require_amounts
+from tsgkit.inference.insertion import InsertionSampling
+from tsgkit.inference.phases import Averaging, Record, State, sampled_model
+from tsgkit.inference.srtsg_settings import SrSettings
+from tsgkit.inference.tsg import AVERAGE_PREFIX, TsgMaterial
+from tsgkit.models.model import Model, Stage, parts_of
+from tsgkit.models.rules import TreeArrays, number_rules
+from tsgkit.models.srtsg import (
+    RefinedGrammar,
+    RuleMeans,
+    Subcategories,
+    Words,
+    make_sampler,
+    raw_probabilities,
+    refined_probabilities,
+)
+from tsgkit.models.srtsg_cascade import rule_cascade, site_cascade
+from tsgkit.models.srtsg_insertion import InsertionGrammar, refined_corpus, refined_trees
+from tsgkit.models.srtsg_sites import SiteGrammar, SiteMeans, make_site_sampler
+from tsgkit.models.subcategories import INSERTION_PREFIX, SYMBOLS_WITH_INSERTION, read_splits, symbol_names
+from tsgkit.treebank import FlatCorpus
+from tsgkit.treebank.prepare import preparation_of
+
+MEAN_PREFIX = "mean_"
+SEATING_PREFIX = "seating_"
+
+
+class Unsplit:
+    """The treebank before the first split: what the first phase begins with, and what all phases look at.
+
+    Parameters
+    ----------
+    corpus : FlatCorpus
+        Binarised, with closed vocabulary. Where rare words were not replaced by their classes, classes are part of the
+        lexical restaurants.
+    settings : SrSettings
+    seed : int
+    """
+
+    def __init__(self, corpus: FlatCorpus, settings: SrSettings, seed: int) -> None:
+        self.corpus, self.settings, self.seed = corpus, settings, seed
+        self.trees = number_rules(corpus)
+        self.words = Words.of(corpus, self.trees, preparation_of(corpus).lexicon)
+
+    @property
+    def material(self) -> "Unsplit":
+        return self
+
+    @property
+    def splits(self) -> list[Subcategories]:
+        return []
+
+    @property
+    def subcategories(self) -> Subcategories:
+        return Subcategories.whole(self.trees.n_labels)
+
+    def symbols(self) -> np.ndarray:
+        return self.corpus.label.astype(np.int32)
+
+    def pass_parameters(self, sampler: SrSampler) -> None:
+        """A new sampler has the first parameters already."""
+
+    def exported(self, stages: list[Stage], n_samples: int, state: State) -> Model:
+        """A model of these grammars, which keeps all of a state but its means."""
+        kept = {name: value for name, value in state.items() if not name.startswith(MEAN_PREFIX)}
+        return sampled_model(self.settings, self.corpus, self.seed, stages=stages, n_samples=n_samples, state=kept)
+
+    def describe(self, n_splits: int, record: Record, **others: str) -> dict[str, str]:
+        """The progress bar's figures."""
+        return {
+            "split": str(n_splits),
+            **others,
+            "log joint": f"{record['log_joint']:.0f}",
+            "accepted": f"{record['acceptance']:.1%}",
+            "symbols": f"{record['symbols']:.0f}",
+            "nodes/s": f"{self.corpus.n_nodes / max(record['seconds'], 1e-9):.2g}",
+        }
+
+
+class Refined(Protocol):
+    """What a split begins with: the treebank, or the split before."""
+
+    @property
+    def material(self) -> Unsplit: ...
+
+    @property
+    def splits(self) -> list[Subcategories]:
+        """Those that have begun."""
+        ...
+
+    @property
+    def subcategories(self) -> Subcategories:
+        """The present symbols."""
+        ...
+
+    def symbols(self) -> np.ndarray:
+        """The symbol of every node."""
+        ...
+
+    def pass_parameters(self, sampler: SrSampler) -> None:
+        """Let a sampler go on with the present parameters."""
+        ...
+
+
+@dataclass(frozen=True)
+class SrPhase:
+    """What phases without insertions have in common.
+
+    Attributes
+    ----------
+    settings : SrSettings
+    iterations : int
+    n_before : int
+        Iterations of all phases before; streams of random numbers count on.
+    averaging : Averaging
+    """
+
+    settings: SrSettings
+    iterations: int
+    n_before: int
+    averaging: Averaging
+
+
+# ---- subcategories ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SplitPhase(SrPhase):
+    """Every subcategory is split in two, the nodes' choices are sampled, and splits that gain little are merged."""
+
+    @property
+    def number(self) -> int:
+        """Which split it is, counted from 1."""
+        return self.n_before // self.settings.split_iterations + 1
+
+    @property
+    def burn_in(self) -> int:
+        """Until subcategories are merged and the temperature is 1."""
+        merging = self.settings.merge_step if self.settings.merge else 0
+        return min(self.iterations, max(merging, self.settings.anneal_iterations))
+
+    def begin(self, before: Refined) -> "SplitSampling":
+        """Split the symbols that the nodes have now, and let every node choose at random."""
+        material, groups = before.material, before.symbols()
+        splits = [*before.splits, before.subcategories.split(int(material.corpus.label[0]))]
+        random = np.random.Generator(np.random.PCG64([material.seed, len(splits)]))
+        bits = (random.random(len(groups)) < 0.5) & (splits[-1].n_options[groups] > 1)
+        sampling = SplitSampling(self, material, splits, groups)
+        before.pass_parameters(sampling.sampler)
+        sampling.sampler.start(bits.astype(np.uint8))
+        return sampling
+
+    def restore(self, state: State, material: Unsplit) -> "SplitSampling":
+        splits = read_splits(dict(state), material.corpus)
+        if len(splits) != self.number:
+            raise ValueError("the number of splits is another")
+        require_amounts(state["groups"], "int32", (material.corpus.n_nodes,))
+        require_amounts(state["bits"], "uint8", (material.corpus.n_nodes,))
+        sampling = SplitSampling(self, material, splits, state["groups"])
+        sampling.sampler.set_parameters(state["parameters"])
+        sampling.sampler.restore(state["bits"], {kind: state[f"{SEATING_PREFIX}{kind}"] for kind in KINDS})
+        sampling.means = RuleMeans.restored(parts_of(state, MEAN_PREFIX), sampling.sampler, material.words)
+        return sampling
+
+
+class SplitSampling:
+    """Subcategories after a split, sampled.
+
+    Parameters
+    ----------
+    phase : SplitPhase
+    material : Unsplit
+    splits : list of Subcategories
+        This one and those before.
+    groups : ndarray, one per node
+        The nodes' symbols when it began.
+    """
+
+    def __init__(self, phase: SplitPhase, material: Unsplit, splits: list[Subcategories], groups: np.ndarray) -> None:
+        self.phase, self.material, self.splits, self.groups = phase, material, splits, groups
+        settings = material.settings
+        self.sampler = make_sampler(
+            material.trees,
+            material.words,
+            groups,
+            splits[-1],
+            base=settings.base,
+            levels=settings.levels,
+            seed=material.seed,
+        )
+        self.means = RuleMeans()
+
+    @property
+    def subcategories(self) -> Subcategories:
+        return self.splits[-1]
+
+    def symbols(self) -> np.ndarray:
+        """The refined symbol of every node."""
+        return self.subcategories.number[2 * self.groups + self.sampler.bits()]
+
+    def pass_parameters(self, sampler: SrSampler) -> None:
+        sampler.set_parameters(self.sampler.parameters())
+
+    def refined_sites(self) -> "RefinedSites":
+        """Every node a site, with the symbol that it has."""
+        sites = RefinedSites(self.material, self.splits)
+        sites.sampler.take_parameters(self.sampler.parameters())
+        sites.sampler.start(self.symbols())
+        return sites
+
+    def iterate(self, step: int) -> Record:
+        """One sweep over the subcategories of all trees, then new parameters; the merge when its time has come."""
+        settings, iteration = self.material.settings, self.phase.n_before + step
+        temperature = settings.temperature(step)
+        n_proposed, n_accepted, n_changed = self.sampler.tree_sweep(iteration, temperature)
+        _, n_types_changed, _ = self.sampler.type_sweep(
+            iteration, settings.type_moves, temperature, onto_used=settings.type_mode == "map"
+        )
+        log_joint = self.sampler.resample_parameters(iteration)
+        if settings.merge and step == settings.merge_step:
+            self.merge(iteration)
+        if step >= settings.merge_step and self.phase.averaging.takes(step):
+            self.means.add(self.sampler, self.material.words)
+        n_rules = float((self.sampler.cells("rule")[0] > 0).sum())
+        return {
+            "log_joint": log_joint,
+            "acceptance": n_accepted / max(n_proposed, 1),
+            "changed": float(n_changed),
+            "types_changed": float(n_types_changed),
+            "symbols": float(self.subcategories.exists.sum()),
+            "rules": n_rules,
+            "sites": 1.0,
+            "fragments": n_rules,
+            **settings.not_yet,
+        }
+
+    def merge(self, iteration: int) -> None:
+        """Undo the splits with the smallest loss."""
+        material, last = self.material, self.subcategories
+        losses = self.sampler.merge_losses(iteration, marginal=material.settings.merge_loss == "marginal")
+        candidates = np.flatnonzero(last.n_options > 1)
+        order = candidates[np.argsort(losses[candidates], kind="stable")]
+        is_merged = np.zeros(len(losses), dtype=np.uint8)
+        is_merged[order[: int(len(order) * material.settings.merge)]] = 1
+        self.sampler.merge(is_merged, iteration)
+        self.splits[-1] = Subcategories(last.group_label, self.sampler.n_options(), last.n_labels)
+        base = refined_probabilities(material.trees, material.words, material.settings.base, self.splits[-1])
+        self.sampler.set_rule_base(base)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Splits, choices, parameters, seating, and the mean so far."""
+        state = split_options(self.splits)
+        state |= {"groups": self.groups, "bits": self.sampler.bits(), "parameters": self.sampler.parameters()}
+        state |= {f"{SEATING_PREFIX}{kind}": rows for kind, rows in self.sampler.seating().items()}
+        return state | {f"{MEAN_PREFIX}{name}": value for name, value in self.means.state().items()}
+
+    def export(self) -> Model:
+        """The mean of the averaged samples, or of the present one if the run is not so far."""
+        material, means = self.material, self.means
+        if not means.n_samples:
+            means = RuleMeans()
+            means.add(self.sampler, material.words)
+        with_classes = bool(material.words.classes)
+        refined = RefinedGrammar(
+            material.corpus,
+            material.trees,
+            material.words,
+            self.subcategories,
+            self.sampler.blocks(),
+            means.mean(),
+            self.sampler.houses("rule")[0],
+            raw_probabilities(material.trees, material.settings.base, self.subcategories, with_classes),
+            material.settings.levels,
+        )
+        return material.exported(rule_cascade(refined, self.splits), means.n_samples, self.state())
+
+    def describe(self, record: Record) -> dict[str, str]:
+        return self.material.describe(len(self.splits), record)
+
+
+def split_options(splits: list[Subcategories]) -> dict[str, np.ndarray]:
+    """The splits as `tsgkit.models.subcategories.read_splits` reads them."""
+    return {f"options_{number}": split.n_options for number, split in enumerate(splits)}
+
+
+# ---- sites --------------------------------------------------------------------------------------------------
+
+
+class RefinedSites:
+    """Substitution sites of refined trees: what all phases after the splits go on with.
+
+    Parameters
+    ----------
+    material : Unsplit
+    splits : list of Subcategories
+    """
+
+    def __init__(self, material: Unsplit, splits: list[Subcategories]) -> None:
+        self.material, self.splits = material, splits
+        settings = material.settings
+        self.sampler: SrSiteSampler = make_site_sampler(
+            material.trees,
+            material.words,
+            splits[-1],
+            base=settings.base,
+            levels=settings.levels,
+            seed=material.seed,
+        )
+        if settings.stop_prob is not None:
+            self.sampler.set_stops(settings.stop_prob)
+        self.means = SiteMeans()
+
+    @classmethod
+    def restored(cls, state: State, material: Unsplit) -> "RefinedSites":
+        """The sites of a saved state."""
+        splits = read_splits(dict(state), material.corpus)
+        if len(splits) != material.settings.splits:
+            raise ValueError("the number of splits is another")
+        groups, bits = state["groups"], state["bits"]
+        require_amounts(groups, "int32", (material.corpus.n_nodes,))
+        require_amounts(bits, "uint8", (material.corpus.n_nodes,))
+        if (groups >= len(splits[-1].n_options)).any() or (bits > 1).any():
+            raise ValueError("a node's subcategory is out of range")
+        sites = cls(material, splits)
+        sites.sampler.set_parameters(state["parameters"])
+        sites.sampler.set_stops(state["stops"])
+        symbols = splits[-1].number[2 * groups + bits]
+        sites.sampler.restore(symbols, state["sites"], parts_of(state, SEATING_PREFIX))
+        means = parts_of(state, MEAN_PREFIX)
+        sites.means = SiteMeans.restored(means, sites.sampler, material.words, material.settings.levels)
+        return sites
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Splits, choices, sites, parameters and seating; the nodes' symbols are there as groups and bits, too."""
+        symbols = self.sampler.symbols()
+        groups = self.splits[-1].parent[symbols]
+        state = split_options(self.splits)
+        state |= {"groups": groups, "bits": (self.splits[-1].number[2 * groups] != symbols).astype(np.uint8)}
+        state |= {"sites": self.sampler.sites(), "stops": self.sampler.stops(), "parameters": self.sampler.parameters()}
+        return state | {f"{SEATING_PREFIX}{kind}": rows for kind, rows in self.sampler.seating().items()}
+
+    def mean_state(self) -> dict[str, np.ndarray]:
+        """The mean so far."""
+        return {f"{MEAN_PREFIX}{name}": value for name, value in self.means.state().items()}
+
+    def add_to_mean(self) -> None:
+        self.means.add(self.sampler, self.material.words, self.material.settings.levels)
+
+    def parts(self) -> "SiteParts":
+        """What the grammar of the mean is made of, or of the present sample if the run is not so far."""
+        material, settings, means = self.material, self.material.settings, self.means
+        if not means.n_samples:
+            means = SiteMeans()
+            means.add(self.sampler, material.words, settings.levels)
+        subcategories = self.splits[-1]
+        return SiteParts(
+            material.corpus, material.trees, material.words, subcategories, means, settings.base, settings.levels
+        )
+
+    def cascade(self, grammar: SiteGrammar) -> list[Stage]:
+        return site_cascade(grammar, self.splits, self.sampler.symbols())
+
+
+class SiteParts(NamedTuple):
+    """What a grammar with sites is made of; see `SiteGrammar`."""
+
+    corpus: FlatCorpus
+    trees: TreeArrays
+    words: Words
+    subcategories: Subcategories
+    means: SiteMeans
+    base: str
+    levels: int
+
+
+class HasSites(Protocol):
+    """What a phase after the splits begins with: the last split, or a phase with sites."""
+
+    def refined_sites(self) -> RefinedSites:
+        """The sites to go on with."""
+        ...
+
+
+@dataclass(frozen=True)
+class SitePhase(SrPhase):
+    """Substitution sites are sampled; subcategories stay as they are."""
+
+    burn_in = 0
+
+    def begin(self, before: HasSites) -> "SiteSampling":
+        """Go on with the sites that there are."""
+        return SiteSampling(self, before.refined_sites())
+
+    def restore(self, state: State, material: Unsplit) -> "SiteSampling":
+        return SiteSampling(self, RefinedSites.restored(state, material))
+
+    def sweep(self, sampler: SrSiteSampler, iteration: int) -> tuple[int, int, int]:
+        """One sweep over all trees; returns how many changes were proposed, accepted and made."""
+        if self.settings.sites == "local":
+            return sampler.local_sweep(iteration)
+        return sampler.blocked_sweep(iteration, joint=False)
+
+
+@dataclass(frozen=True)
+class JointPhase(SitePhase):
+    """Sites and subcategories are sampled together."""
+
+    def sweep(self, sampler: SrSiteSampler, iteration: int) -> tuple[int, int, int]:
+        return sampler.blocked_sweep(iteration, joint=True)
+
+
+class SiteSampling:
+    """Sites of refined trees, sampled.
+
+    Parameters
+    ----------
+    phase : SitePhase
+    sites : RefinedSites
+    """
+
+    def __init__(self, phase: SitePhase, sites: RefinedSites) -> None:
+        self.phase, self.sites = phase, sites
+
+    def refined_sites(self) -> RefinedSites:
+        return self.sites
+
+    def iterate(self, step: int) -> Record:
+        """One sweep over all trees, then new parameters."""
+        settings, iteration = self.phase.settings, self.phase.n_before + step
+        sampler = self.sites.sampler
+        n_proposed, n_accepted, n_changed = self.phase.sweep(sampler, iteration)
+        log_joint = sampler.resample_parameters(iteration, stops=settings.stop_prob is None)
+        if self.phase.averaging.takes(step):
+            self.sites.add_to_mean()
+        return {
+            "log_joint": log_joint,
+            "acceptance": n_accepted / max(n_proposed, 1),
+            "changed": float(n_changed),
+            "types_changed": 0.0,
+            "symbols": float(self.sites.splits[-1].exists.sum()),
+            "rules": float(len(sampler.cells("rule"))),
+            "sites": float(sampler.sites().mean()),
+            "fragments": float(len(sampler.dishes())),
+            **settings.not_yet,
+        }
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Sites, and the mean so far."""
+        return self.sites.state() | self.sites.mean_state()
+
+    def export(self) -> Model:
+        """The mean of the averaged samples, or of the present one if the run is not so far."""
+        parts = self.sites.parts()
+        stages = self.sites.cascade(SiteGrammar(*parts))
+        return self.sites.material.exported(stages, parts.means.n_samples, self.state())
+
+    def describe(self, record: Record) -> dict[str, str]:
+        return self.sites.material.describe(len(self.sites.splits), record, sites=f"{record['sites']:.1%}")
+
+
+# ---- insertions ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RefinedInsertionPhase:
+    """Sites and insertions are sampled over refined trees; subcategories stay as they are."""
+
+    settings: SrSettings
+    burn_in: int = 0
+
+    @property
+    def iterations(self) -> int:
+        return self.settings.insertion_iterations
+
+    def begin(self, before: HasSites) -> "RefinedInsertionSampling":
+        """Go on with the sites that there are, and the symbols that nodes have."""
+        sampling = RefinedInsertionSampling(before.refined_sites())
+        sampling.insertions.start(sampling.sites.sampler.sites())
+        return sampling
+
+    def restore(self, state: State, material: Unsplit) -> "RefinedInsertionSampling":
+        sampling = RefinedInsertionSampling(RefinedSites.restored(state, material))
+        sampling.insertions.restore(parts_of(state, INSERTION_PREFIX))
+        return sampling
+
+
+class RefinedInsertionSampling:
+    """Sites and insertions of refined trees, sampled.
+
+    Parameters
+    ----------
+    sites : RefinedSites
+        Its symbols, and its mean as the base distribution, stay as they are.
+    """
+
+    def __init__(self, sites: RefinedSites) -> None:
+        self.sites = sites
+        material = sites.material
+        names = symbol_names(material.corpus.labels, sites.splits)
+        refined = refined_corpus(material.corpus, names, sites.sampler.symbols())
+        trees = refined_trees(refined, SiteGrammar(*sites.parts()))
+        settings = material.settings.insertion_settings()
+        self.insertions = InsertionSampling(TsgMaterial(refined, trees, material.seed, threads=1), settings)
+
+    def iterate(self, step: int) -> Record:
+        """One sweep over the sites and insertions of all trees, then new parameters."""
+        record = self.insertions.iterate(step)
+        kept = ("log_joint", "acceptance", "changed", "types_changed", "fragments", "auxiliary", "insertions")
+        return {name: record[name] for name in kept} | {
+            "symbols": float(self.sites.splits[-1].exists.sum()),
+            "rules": float(self.insertions.trees.n_rules),
+            "sites": record["sites"] / self.insertions.corpus.n_nodes,
+        }
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Sites and insertions, and the means of both."""
+        own = {f"{INSERTION_PREFIX}{name}": value for name, value in self.insertions.state().items()}
+        return self.sites.state() | own | self.sites.mean_state()
+
+    def export(self) -> Model:
+        """The mean of the averaged samples, or of the present one if the run is not so far."""
+        average = self.insertions.mean()
+        grammar = InsertionGrammar(*self.sites.parts(), average=average)
+        stages = self.sites.cascade(grammar)
+        averages = f"{INSERTION_PREFIX}{AVERAGE_PREFIX}"
+        kept = {name: value for name, value in self.state().items() if not name.startswith(averages)}
+        model = self.sites.material.exported(stages, average.n_samples, kept)
+        model.state[SYMBOLS_WITH_INSERTION] = grammar.symbol_of()
+        return model
+
+    def describe(self, record: Record) -> dict[str, str]:
+        return self.sites.material.describe(len(self.sites.splits), record, sites=f"{record['sites']:.1%}")

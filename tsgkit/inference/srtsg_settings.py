@@ -1,0 +1,125 @@
+"""The settings of symbol-refined grammars: how long each phase of their training is, and how it goes."""
+
+from dataclasses import dataclass
+
+from tsgkit.errors import UsageError
+from tsgkit.inference.insertion import InsertionSettings
+from tsgkit.inference.phases import Averaging, Record
+from tsgkit.inference.settings import SamplingSettings
+from tsgkit.models.base_distributions import BASE_DISTRIBUTIONS
+
+LOSSES = ("marginal", "joint")
+MODES = ("exact", "map")
+SITE_SAMPLERS = ("blocked", "local")
+# The share of a split's iterations after which subcategories are merged; the rest goes on with what is left.
+MERGE_AT = 0.6
+MOST_SPLITS = 10
+
+
+@dataclass(frozen=True, kw_only=True)
+class SrSettings(SamplingSettings):
+    """How a symbol-refined grammar is trained; beside what all sampled models have (`SamplingSettings`):
+
+    Parameters
+    ----------
+    splits : int
+        How often every subcategory is split in two.
+    split_iterations : int
+        Sweeps over the treebank after every split; annealing begins anew with every one.
+    levels : {1, 2, 3}
+        3: refined rules back off to rules whose root has no subcategory, and these to the base distribution P0; 1 and
+        2: to P0 directly.
+    base : str
+        The base distribution P0 of rules; see `tsgkit.models.base_distributions`.
+    merge : float
+        The share of the splits that are undone, those with the smallest loss.
+    merge_loss : {"marginal", "joint"}
+        How the loss is measured: on the marginal likelihood of the trees, or on the joint probability.
+    type_mode : {"exact", "map"}
+        Whether a rule in use may be the goal of a type move; ``map`` allows it, and no longer samples the posterior.
+    site_iterations : int
+        After the splits, sweeps that sample substitution sites, so that fragments are more than single rules; 0 for
+        none.
+    sites : {"blocked", "local"}
+        How: whole trees, or single sites.
+    joint_iterations : int
+        After these, sweeps that sample sites and subcategories together.
+    stop_prob : float, optional
+        The probability of a site at every child in the base of fragments; unless given, one per label is sampled.
+    insertion_iterations : int
+        At last, sweeps that leave subcategories as they are and sample sites and insertions; 0 for none.
+    stacked, insertion_probability, insertion_cutoff
+        Of these; see `tsgkit.inference.insertion.InsertionSettings`.
+    """
+
+    kind = "srtsg"
+
+    splits: int = 4
+    split_iterations: int = 200
+    levels: int = 3
+    base: str = "uniform"
+    merge: float = 0.5
+    merge_loss: str = "marginal"
+    type_mode: str = "exact"
+    average: int = 30
+    average_every: int = 4
+    site_iterations: int = 0
+    sites: str = "blocked"
+    joint_iterations: int = 300
+    stop_prob: float | None = None
+    insertion_iterations: int = 0
+    stacked: bool = False
+    insertion_probability: float | None = None
+    insertion_cutoff: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.require_choice("base", BASE_DISTRIBUTIONS.names)
+        self.require_choice("merge_loss", LOSSES)
+        self.require_choice("type_mode", MODES)
+        self.require_choice("levels", (1, 2, 3))
+        self.require_choice("sites", SITE_SAMPLERS)
+        self.require_least(1, "splits", "split_iterations")
+        self.require("splits", self.splits <= MOST_SPLITS, "more would make over a thousand of every label")
+        self.require("merge", 0 <= self.merge < 1, "must be at least 0 and below 1")
+        within = self.anneal_iterations <= self.split_iterations
+        self.require("anneal_iterations", within, "annealing must end within a split")
+        self.require_least(0, "site_iterations", "joint_iterations", "insertion_iterations")
+        stop = self.stop_prob
+        self.require("stop_prob", stop is None or 0 < stop < 1, "must lie between 0 and 1")
+        if stop is not None and self.insertion_iterations:
+            raise UsageError("stop_prob and insertion_iterations do not go together: with insertion it is sampled")
+        if not self.insertion_iterations and (self.stacked or self.insertion_probability is not None):
+            raise UsageError("stacked insertions and their probability need insertion_iterations")
+        self.insertion_settings()  # for its checks
+
+    def insertion_settings(self) -> InsertionSettings:
+        """How sites and insertions are sampled over refined trees."""
+        return InsertionSettings(
+            iterations=max(self.insertion_iterations, 1),
+            stacked=self.stacked,
+            insertion_probability=self.insertion_probability,
+            insertion_cutoff=self.insertion_cutoff,
+            average=self.average,
+            average_every=self.average_every,
+        )
+
+    @property
+    def iterations(self) -> int:
+        """Sweeps in all."""
+        sites = self.site_iterations + self.joint_iterations + self.insertion_iterations
+        return self.splits * self.split_iterations + sites
+
+    @property
+    def merge_step(self) -> int:
+        """After which iteration of a split subcategories are merged."""
+        return max(1, round(MERGE_AT * self.split_iterations))
+
+    @property
+    def not_yet(self) -> Record:
+        """What is recorded before there are insertions, where there will be some."""
+        return {"auxiliary": 0.0, "insertions": 0.0} if self.insertion_iterations else {}
+
+    def averaging(self, iterations: int, is_last: bool) -> Averaging:
+        """What the mean takes of a phase without insertions: only the last of them has samples in it."""
+        return Averaging(self.average if is_last else 0, self.average_every, iterations)

@@ -1,0 +1,123 @@
+"""A model in training: its phases, one after the other, whatever model it is.
+
+Between the loop, which knows iterations and files, and the phases, which know samplers. A phase begins in its first
+iteration, so that the state after the last one of a phase is still that phase's own.
+"""
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from tsgkit.errors import UsageError
+from tsgkit.inference.checkpoint import corpus_digest
+from tsgkit.inference.entry import MODELS, PACKAGE
+from tsgkit.inference.phases import ActivePhase, Record
+from tsgkit.inference.settings import Settings
+from tsgkit.models.model import Model
+from tsgkit.treebank import FlatCorpus
+
+
+class Training:
+    """A model in training.
+
+    Parameters
+    ----------
+    corpus : FlatCorpus
+        Binarised, with closed vocabulary.
+    settings : Settings
+        They say which model it is.
+    seed : int
+    threads : int
+        The result does not depend on it.
+
+    Examples
+    --------
+    >>> from tsgkit.inference.tsg import TsgSettings
+    >>> from tsgkit.treebank import Binarization, UnknownWords, load, prepare
+    >>> corpus = prepare(load("village", "dev"), binarization=Binarization("right", 0), unknown=UnknownWords())
+    >>> training = Training(corpus, TsgSettings(iterations=5, type_moves=100), seed=1)
+    >>> training.start()
+    >>> log_joints = [training.iterate(iteration)["log_joint"] for iteration in range(1, training.iterations + 1)]
+    >>> log_joints[-1] > log_joints[0]
+    True
+    >>> training.model().kind
+    'tsg'
+    """
+
+    def __init__(self, corpus: FlatCorpus, settings: Settings, *, seed: int = 0, threads: int = 1) -> None:
+        self.corpus, self.settings, self.seed = corpus, settings, seed
+        entry = MODELS.require(settings.kind)
+        self.phases = entry.phases(settings)
+        self.material = entry.material(corpus, settings, seed=seed, threads=threads)
+        self.digest = corpus_digest(corpus)
+        # The number of the phase that has begun, and what it is at.
+        self.number = 0
+        self.active: ActivePhase
+
+    @property
+    def iterations(self) -> int:
+        """Iterations of all phases."""
+        return sum(phase.iterations for phase in self.phases)
+
+    def identity(self) -> dict[str, Any]:
+        """Model, settings, seed and corpus: what must be the same to go on from a checkpoint."""
+        settings = asdict(self.settings)
+        return {"model": self.settings.kind, "settings": settings, "seed": self.seed, "corpus": self.digest}
+
+    def start(self) -> None:
+        """Make the first state."""
+        self.number, self.active = 0, self.phases[0].begin(self.material)
+
+    def iterate(self, iteration: int) -> Record:
+        """Do iteration number `iteration`, counted from 1; returns the quantities to record."""
+        number, step = self.phase_of(iteration)
+        if number != self.number:
+            if (number, step) != (self.number + 1, 1):
+                raise ValueError(f"iteration {iteration} does not follow: phase {self.number + 1} is not done")
+            self.active = self.phases[number].begin(self.active)
+            self.number = number
+        return self.active.iterate(step)
+
+    def phase_of(self, iteration: int) -> tuple[int, int]:
+        """The number of the phase that an iteration belongs to, and which one it is there, counted from 1.
+
+        The state before the first iteration is that of the first phase.
+        """
+        number, step = 0, iteration
+        while number < len(self.phases) - 1 and step > self.phases[number].iterations:
+            step -= self.phases[number].iterations
+            number += 1
+        return number, step
+
+    def state(self) -> dict[str, np.ndarray]:
+        """All that `restore` needs."""
+        return self.active.state()
+
+    def restore(self, state: dict[str, np.ndarray], iteration: int) -> None:
+        """Go back to the state after an iteration.
+
+        Raises
+        ------
+        UsageError
+            If it is no such state.
+        """
+        number, _ = self.phase_of(iteration)
+        try:
+            active = self.phases[number].restore(state, self.material)
+            if stray := set(state) ^ set(active.state()):
+                raise ValueError(f"it has or lacks {min(stray)}")
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise UsageError(f"the checkpoint does not fit the treebank or iteration {iteration}: {error}") from None
+        self.number, self.active = number, active
+
+    def model(self) -> Model:
+        """The model of the present state."""
+        model = self.active.export()
+        if (package := MODELS.package_of(model.kind)) is not None:
+            model.info[PACKAGE] = package
+        return model
+
+    def describe(self, record: Record) -> dict[str, str]:
+        """What the progress bar shows of a record."""
+        return self.active.describe(record)

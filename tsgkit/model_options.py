@@ -1,0 +1,76 @@
+"""Options that are settings of models: from the words of the command line to the settings of an entry.
+
+Every setting is an option of the same name, with dashes; those of models of other packages are given by ``--set``.
+"""
+
+from dataclasses import fields
+from typing import Any, get_type_hints
+
+from tsgkit.cli import choice, integer, number
+from tsgkit.errors import UsageError
+from tsgkit.inference.entry import MODELS, ModelEntry
+from tsgkit.inference.settings import SettingError, Settings
+from tsgkit.plain import types_of
+
+
+def option_of(name: str) -> str:
+    """The option of a setting."""
+    return f"--{name.replace('_', '-')}"
+
+
+def fill_preparation(arguments: dict[str, Any], entry: ModelEntry) -> None:
+    """Let options of the preparation that are not given have the values of the model's entry."""
+    binarization, unknown = entry.binarization, entry.unknown
+    defaults = {
+        "--binarize": binarization.method,
+        "--horizontal": "all" if binarization.horizontal is None else str(binarization.horizontal),
+        "--vertical": str(binarization.vertical),
+        "--heads": binarization.heads,
+        "--unknown": unknown.model,
+        "--threshold": str(unknown.threshold),
+    }
+    arguments |= {option: value for option, value in defaults.items() if arguments[option] is None}
+
+
+def model_settings(arguments: dict[str, Any], entry: ModelEntry) -> Settings:
+    """The settings that the options ask for, with the defaults of the model for all others."""
+    names = [each.name for each in fields(entry.settings)]
+    given = {option: arguments[option] for option in model_options() if arguments[option] not in (None, False)}
+    if strays := [option for option in given if option not in map(option_of, names)]:
+        raise UsageError(f"{strays[0]}: a {entry.settings.kind} model has no such setting")
+    values = {option_of(name): (name, value) for name, value in own_settings(arguments["--set"], entry).items()}
+    values |= {option_of(name): (name, given[option_of(name)]) for name in names if option_of(name) in given}
+    hints = get_type_hints(entry.settings)
+    try:
+        return entry.settings(**{name: value_of(option, text, hints[name]) for option, (name, text) in values.items()})
+    except SettingError as error:
+        raise UsageError(f"{option_of(error.name)}={error.value}: {error.problem}") from None
+
+
+def model_options() -> list[str]:
+    """The options that are settings of tsgkit's own models."""
+    entries = [MODELS[name] for name in MODELS.built_in]
+    return list(dict.fromkeys(option_of(each.name) for entry in entries for each in fields(entry.settings)))
+
+
+def own_settings(given: list[str], entry: ModelEntry) -> dict[str, str]:
+    """The settings of --set, which have no option of their own."""
+    found: dict[str, str] = {}
+    allowed = {each.name for each in fields(entry.settings) if option_of(each.name) not in model_options()}
+    for setting in given:
+        name, _, value = setting.partition("=")
+        if name not in allowed:
+            listed = f"; it has {', '.join(sorted(allowed))}" if allowed else ""
+            raise UsageError(f"--set={setting}: a {entry.settings.kind} model has no such setting{listed}")
+        found[name] = value
+    return found
+
+
+def value_of(option: str, text: str | bool, hint: Any) -> Any:
+    """The value of a setting from the words of the command line."""
+    kinds = types_of(hint)
+    if bool in kinds:
+        return text is True or choice({option: text}, option, ("yes", "no")) == "yes"
+    if int in kinds:
+        return integer({option: text}, option)
+    return number({option: text}, option) if float in kinds else text

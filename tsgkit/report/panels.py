@@ -1,0 +1,46 @@
+"""The table of panels: the sections of a report, by name.
+
+A model's entry lists those that show what it has learned; the scores come after them for every model. Panels of other
+packages are found by the entry point group ``tsgkit.panels``.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from tsgkit.registry import Registry
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A section of a report.
+
+    Attributes
+    ----------
+    heading : str
+    content : callable
+        From a `tsgkit.report.model_report.Report` to the parts of the section, as HTML in which everything that comes
+        from data is escaped (`tsgkit.report.page.escape`). A section without parts is left out.
+    """
+
+    heading: str
+    content: Callable[[Any], Iterable[str]]
+
+
+PANELS: Registry[Panel] = Registry(
+    "panel",
+    "tsgkit.panels",
+    {
+        "training": "tsgkit.report.model_panels:TRAINING",
+        "sizes": "tsgkit.report.model_panels:SIZES",
+        "fragments": "tsgkit.report.model_panels:FRAGMENTS",
+        "auxiliary": "tsgkit.report.model_panels:AUXILIARY",
+        "subcategories": "tsgkit.report.model_panels:SUBCATEGORIES",
+        "derivations": "tsgkit.report.model_panels:DERIVATIONS",
+        "scores": "tsgkit.report.score_panels:SCORES",
+        "labels": "tsgkit.report.score_panels:LABELS",
+        "lengths": "tsgkit.report.score_panels:LENGTHS",
+        "worst": "tsgkit.report.score_panels:WORST",
+    },
+)
+SCORE_PANELS = ("scores", "labels", "lengths", "worst")  # of every report
