@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from tsgkit.inference.tsg import TsgTraining
-from tsgkit.models.fragments import FragmentTable
+from tsgkit.inference.entry import fragments_of
+from tsgkit.inference.training import Training
 from tsgkit.models.model import Model
 from tsgkit.parsing.engine import OBJECTIVES
 from tsgkit.tools import inspect as inspect_command
@@ -61,7 +61,7 @@ def test_auxiliary_trees_are_listed(run, path):
         assert re.search(rf" {re.escape(root)}\*\)$" if side == "left" else rf"^\(\S+ {re.escape(root)}\* ", brackets)
         assert re.fullmatch(r" +\S.*|.*\[.*\].*", example)
     values = json.loads(run(inspect_command, path, "--format=json", "--top=all").out)
-    table = FragmentTable.of_model(Model.load(path))
+    table = fragments_of(Model.load(path))
     assert {value["fragment"]: value["count"] for value in values} == table.count_of
     auxiliary = [value for value in values if "side" in value]
     assert len(auxiliary) == len(lines) // 2 == int(table.is_auxiliary[table.counts > 0].sum()) > 0
@@ -110,13 +110,13 @@ def test_going_on_from_a_checkpoint(run, treebank, tmp_path):
     class Stop(Exception):
         pass
 
-    def stop(self, iteration, original=TsgTraining.iterate):
+    def stop(self, iteration, original=Training.iterate):
         if iteration == 8:
             raise Stop
         return original(self, iteration)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(TsgTraining, "iterate", stop)
+        patch.setattr(Training, "iterate", stop)
         with pytest.raises(Stop):
             run(train_command, *options, f"--output={parts}", treebank)
     run(train_command, *options, "--resume", f"--output={parts}", treebank)
@@ -149,9 +149,9 @@ def test_probability_0_is_the_plain_grammar(run, treebank, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--model=tsg", "--stacked"], "need a model with insertion"),
-        (["--model=insertion", "--insertion-prob=1"], "below 1"),
-        (["--model=insertion", "--insertion-cutoff=nan"], "insertion.cutoff"),
+        (["--model=tsg", "--stacked"], "--stacked: a tsg model has no such setting"),
+        (["--model=insertion", "--insertion-prob=1"], "--insertion-probability=1.0: must be at least 0 and below 1"),
+        (["--model=insertion", "--insertion-cutoff=nan"], "--insertion-cutoff=nan: must be a number"),
     ],
 )
 def test_options_that_do_not_fit(run, treebank, tmp_path, options, message):

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from nltk.tree import Tree
 
-from tsgkit.models.fragments import FragmentTable
+from tsgkit.inference.entry import fragments_of
 from tsgkit.models.model import Model
-from tsgkit.models.subcategories import SubcategoryTable, refined_fragments
+from tsgkit.models.subcategories import SubcategoryTable
 from tsgkit.parsing import Parser
 from tsgkit.tools import inspect as inspect_command
 from tsgkit.tools import train as train_command
@@ -65,7 +65,7 @@ def rows(text):
 
 
 def test_brackets(inspect, path):
-    table = FragmentTable.of_model(Model.load(path))
+    table = fragments_of(Model.load(path))
     lines = rows(inspect("--top=all", "--quiet"))
     assert {brackets: count for count, _, _, brackets in lines} == table.count_of
     assert all(canonical(brackets) == brackets and n_rules(brackets) == size for *_, size, brackets in lines)
@@ -160,7 +160,7 @@ def test_derivations_make_their_trees(inspect, path, tmp_path):
     bank = tmp_path / "trees.mrg"
     bank.write_text("".join(f"{tree.pformat(margin=10**6)}\n" for tree in trees))
     model = Model.load(path)
-    parser, counts = Parser(model), FragmentTable.of_model(model).count_of
+    parser, counts = Parser(model), fragments_of(model).count_of
     values = json.loads(inspect(f"--derivation={bank}", "--format=json"))
     assert len(values) == len(trees)
     for tree, value in zip(trees, values, strict=True):
@@ -352,7 +352,7 @@ def test_derivations_with_subcategories(inspect, refined_path):
     values = json.loads(inspect("--derivation=village:dev", "--format=json", model=refined_path))
     model = Model.load(refined_path)
     names = set(SubcategoryTable.of_model(model).names)
-    counts = refined_fragments(model).count_of
+    counts = fragments_of(model).count_of
     for tree, value in zip(load("village", "dev"), values, strict=True):
         fragments = [step["fragment"] for step in value["steps"]]
         whole = assembled(fragments)

@@ -10,8 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tsgkit.inference.srtsg import SrSettings, SrTraining
-from tsgkit.inference.tsg import TsgSettings, TsgTraining
+from tsgkit.inference.insertion import InsertionSettings
+from tsgkit.inference.srtsg import SrSettings
+from tsgkit.inference.training import Training
+from tsgkit.inference.tsg import TsgSettings
 from tsgkit.models.cfg import cfg_model
 from tsgkit.parsing import Parser
 from tsgkit.treebank import Binarization, UnknownWords, load, prepare
@@ -39,17 +41,18 @@ def training_of(kind, threads=1):
     if kind in ("srtsg", "sites"):
         sites = 5 if kind == "sites" else 0
         settings = SrSettings(splits=2, split_iterations=10, average=3, site_iterations=sites, joint_iterations=sites)
-        return SrTraining(corpus_of(kind), settings, seed=1), settings.iterations
-    settings = TsgSettings(insertion=kind == "insertion", type_moves=20, average=3, average_every=2)
-    return TsgTraining(corpus_of(kind), settings, iterations=20, seed=1, threads=threads), 20
+    else:
+        make = InsertionSettings if kind == "insertion" else TsgSettings
+        settings = make(iterations=20, type_moves=20, average=3, average_every=2)
+    return Training(corpus_of(kind), settings, seed=1, threads=threads)
 
 
 def model_of(kind, threads=1):
     if kind == "cfg":
         return cfg_model(corpus_of("cfg"))
-    training, iterations = training_of(kind, threads)
+    training = training_of(kind, threads)
     training.start()
-    for iteration in range(1, iterations + 1):
+    for iteration in range(1, training.iterations + 1):
         training.iterate(iteration)
     return training.model()
 

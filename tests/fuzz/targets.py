@@ -22,14 +22,14 @@ from tsgkit.evaluation.parameters import load_parameters
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.grammar.formats import read_bitpar, read_discodop
 from tsgkit.inference.checkpoint import Checkpoint
-from tsgkit.inference.loop import Training
-from tsgkit.inference.srtsg import SrSettings, SrTraining
-from tsgkit.inference.tsg import TsgSettings, TsgTraining
+from tsgkit.inference.entry import entry_of, fragments_of
+from tsgkit.inference.insertion import InsertionSettings
+from tsgkit.inference.settings import Settings
+from tsgkit.inference.srtsg import SrSettings
+from tsgkit.inference.training import Training
+from tsgkit.inference.tsg import TsgSettings
 from tsgkit.models.cfg import cfg_model
-from tsgkit.models.fragments import FragmentTable
 from tsgkit.models.model import Model
-from tsgkit.models.subcategories import SubcategoryTable, refined_fragments
-from tsgkit.models.tsg_predictive import DerivationCorrection
 from tsgkit.parsing import Parser
 from tsgkit.parsing.lines import ParsePlan
 from tsgkit.resumable import PartialOutput
@@ -282,16 +282,14 @@ def grammar_file(data: bytes, folder: Path) -> None:
 def model_file(data: bytes, folder: Path) -> None:
     model = Model.load(saved(folder, data))
     assert Parser(model, max_bytes=SMALL_CHART).parse_one(SENTENCE).leaves() == SENTENCE
-    if model.kind == "srtsg":
-        table = SubcategoryTable.of_model(model)
+    fragments = fragments_of(model)
+    if "subcategories" in entry_of(model).panels:
+        table = entry_of(model).subcategories(model)
         for label in table.labels():
             list(table.hierarchy(label))
-        fragments = refined_fragments(model)
-    else:
-        fragments = FragmentTable.of_model(model)
-        if model.kind != "cfg":
-            correction = DerivationCorrection(model)
-            Parser(model, objective="mer-sampled", n_samples=3, correction=correction).parse_one(SENTENCE)
+    elif model.state:
+        correction = entry_of(model).correction(model)
+        Parser(model, objective="mer-sampled", n_samples=3, correction=correction).parse_one(SENTENCE)
     for number in fragments.select()[:5]:
         format_fragment(fragments.fragment(number).tree)
 
@@ -300,16 +298,12 @@ def checkpoint_file(make: Callable[[], Training]) -> Callable[[bytes, Path], Non
     def read(data: bytes, folder: Path) -> None:
         training = make()
         saved_run = Checkpoint.load(saved(folder, data), training.identity())
-        training.restore(saved_run.state)
-        if saved_run.iteration < iterations_of(training):  # as the loop does
+        training.restore(saved_run.state, saved_run.iteration)
+        if saved_run.iteration < training.iterations:  # as the loop does
             training.iterate(saved_run.iteration + 1)
         training.model()
 
     return read
-
-
-def iterations_of(training: Any) -> int:
-    return training.settings.iterations if isinstance(training, SrTraining) else training.iterations
 
 
 # ---- valid inputs ------------------------------------------------------------------------------------------
@@ -337,12 +331,13 @@ def small_corpus(kind: str) -> FlatCorpus:
 
 
 def small_training(kind: str, sites: bool = False) -> Training:
-    corpus = small_corpus(kind)
+    settings: Settings
     if kind == "srtsg":
         phases = {"site_iterations": 3, "joint_iterations": 1, "insertion_iterations": 3} if sites else NO_SITES
         settings = SrSettings(splits=2, split_iterations=3, average=2, average_every=1, **phases)
-        return SrTraining(corpus, settings, seed=1)
-    return TsgTraining(corpus, TsgSettings(insertion=kind == "insertion", average=1), iterations=3, seed=1)
+    else:
+        settings = (InsertionSettings if kind == "insertion" else TsgSettings)(iterations=3, average=1)
+    return Training(small_corpus(kind), settings, seed=1)
 
 
 def trained(kind: str, iterations: int, sites: bool = False) -> Training:

@@ -15,12 +15,13 @@ from tsgkit.archive import read_archive
 from tsgkit.distributed import Backend, Outcome, outcome_of
 from tsgkit.inference.chains import Chains, Plan, chain_path, chain_seeds
 from tsgkit.inference.checkpoint import beside, checkpoint_path
+from tsgkit.inference.insertion import InsertionSettings
 from tsgkit.inference.srtsg import SrSettings
 from tsgkit.inference.tsg import TsgSettings
 from tsgkit.models.model import Model
 from tsgkit.treebank import Binarization, UnknownWords, load, prepare
 
-TSG = Plan(TsgSettings(average=2, average_every=3), iterations=20, checkpoint_every=3)
+TSG = Plan(TsgSettings(iterations=20, average=2, average_every=3), checkpoint_every=3)
 COMMAND = [sys.executable, "-m", "tsgkit", "train", "--model=tsg", "--average=2", "--chains=2", "--jobs=2"]
 
 
@@ -79,8 +80,8 @@ def test_seeds_differ_and_do_not_depend_on_their_number():
     "plan",
     [
         TSG,
-        Plan(TsgSettings(insertion=True), iterations=5, threads=2),
-        Plan(SrSettings(splits=1, split_iterations=6, joint_iterations=4, average=2), iterations=10),
+        Plan(InsertionSettings(iterations=5), threads=2),
+        Plan(SrSettings(splits=1, split_iterations=6, joint_iterations=4, average=2)),
     ],
     ids=["tsg", "insertion", "srtsg"],
 )
@@ -145,7 +146,7 @@ def test_a_chain_goes_on_alone(corpus, tmp_path):
 def test_files_of_other_runs_are_seen(corpus, tmp_path):
     for name in ("m.chain04", "m.chain10", "m.chains", "m.checkpoint.chain04", "n.chain04"):
         (tmp_path / name).write_text("")
-    assert [path.name for path in chains_of(corpus, tmp_path).strangers()] == ["m.chain04", "m.chain10"]
+    assert [path.name for path in chains_of(corpus, tmp_path).stale_files()] == ["m.chain04", "m.chain10"]
 
 
 def test_names_beside_a_model():
@@ -255,8 +256,8 @@ def test_wrong_options(tmp_path, monkeypatch, capsys, options, message):
     from tsgkit.tools import train  # noqa: PLC0415 - as the command finds it
 
     monkeypatch.chdir(tmp_path)
-    usual = {"--output": "--output=m", "--model": "--model=tsg"}
-    usual |= {option.partition("=")[0]: option for option in options}
-    assert train.main(["-q", *usual.values(), "village:dev"]) == 2
+    defaults = {"--output": "--output=m", "--model": "--model=tsg"}
+    defaults |= {option.partition("=")[0]: option for option in options}
+    assert train.main(["-q", *defaults.values(), "village:dev"]) == 2
     assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

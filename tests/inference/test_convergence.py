@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tsgkit.inference import convergence
+from tsgkit.inference.chains import Plan
 from tsgkit.inference.convergence import (
     diagnose,
     effective_sample_size,
@@ -128,12 +129,20 @@ def test_what_is_kept():
     assert diagnose([], 0) == []
 
 
-def test_from_where_chains_sample_one_distribution():
-    assert TsgSettings().settled_after(100) == 0
-    assert TsgSettings(anneal_from=2, anneal_iterations=30).settled_after(100) == 30
-    joint = SrSettings(splits=2, split_iterations=10, joint_iterations=50)
-    assert joint.settled_after(joint.iterations) == 20
-    split = SrSettings(splits=2, split_iterations=10, joint_iterations=0)
-    assert split.settled_after(split.iterations) == 16
-    annealed = SrSettings(splits=1, split_iterations=10, joint_iterations=0, anneal_from=2, anneal_iterations=8)
-    assert annealed.settled_after(annealed.iterations) == 8
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        (TsgSettings(iterations=100), 0),
+        (TsgSettings(iterations=100, anneal_from=2, anneal_iterations=30), 30),
+        (TsgSettings(iterations=20, anneal_from=2, anneal_iterations=30), 20),
+        (SrSettings(splits=2, split_iterations=10, joint_iterations=50), 20),
+        (SrSettings(splits=2, split_iterations=10, site_iterations=5, joint_iterations=50), 25),
+        (SrSettings(splits=2, split_iterations=10, site_iterations=5, joint_iterations=0), 20),
+        (SrSettings(splits=2, split_iterations=10, joint_iterations=50, insertion_iterations=7), 70),
+        (SrSettings(splits=2, split_iterations=10, joint_iterations=0), 16),
+        (SrSettings(splits=2, split_iterations=10, joint_iterations=0, merge=0.0), 10),
+        (SrSettings(splits=1, split_iterations=10, joint_iterations=0, anneal_from=2, anneal_iterations=8), 8),
+    ],
+)
+def test_burn_in(settings, expected):
+    assert Plan(settings).burn_in == expected

@@ -15,7 +15,8 @@ from tsgkit.archive import ArchiveError
 from tsgkit.errors import UsageError
 from tsgkit.inference.checkpoint import Checkpoint, checkpoint_path, corpus_digest
 from tsgkit.inference.loop import Run
-from tsgkit.inference.tsg import TsgSettings, TsgTraining
+from tsgkit.inference.training import Training
+from tsgkit.inference.tsg import TsgSettings
 from tsgkit.models.model import Model
 from tsgkit.treebank import Binarization, UnknownWords, load, prepare
 
@@ -35,16 +36,13 @@ def small_corpus():
 
 
 def training(corpus=None, *, iterations=12, seed=1, threads=1, **settings):
-    return TsgTraining(
-        corpus or small_corpus(), TsgSettings(**settings), iterations=iterations, seed=seed, threads=threads
-    )
+    chosen = TsgSettings(iterations=iterations, **{"average": 1, **settings})
+    return Training(corpus or small_corpus(), chosen, seed=seed, threads=threads)
 
 
 def trained(tmp_path, name, **options):
     run_options = {key: options.pop(key) for key in ("checkpoint_every", "resume") if key in options}
-    own = training(**options)
-    run = Run(own, tmp_path / name, own.iterations, quiet=True, **run_options)
-    run.run()
+    Run(training(**options), tmp_path / name, quiet=True, **run_options).run()
     return (tmp_path / name).read_bytes()
 
 
@@ -143,8 +141,7 @@ def test_a_folder_that_cannot_be_written_is_found_at_once(tsgkit):
 
 
 def test_a_full_disk_keeps_the_last_checkpoint(tmp_path, monkeypatch):
-    own = training(iterations=10)
-    run = Run(own, tmp_path / "m", 10, checkpoint_every=2, quiet=True)
+    run = Run(training(iterations=10), tmp_path / "m", checkpoint_every=2, quiet=True)
     saves = []
     save = Checkpoint.save
 
@@ -157,9 +154,9 @@ def test_a_full_disk_keeps_the_last_checkpoint(tmp_path, monkeypatch):
     monkeypatch.setattr(Checkpoint, "save", fails_later)
     with pytest.raises(OSError, match="No space left"):
         run.run()
-    assert Checkpoint.load(checkpoint_path(tmp_path / "m"), own.identity()).iteration == 4
+    assert Checkpoint.load(checkpoint_path(tmp_path / "m"), run.training.identity()).iteration == 4
     monkeypatch.setattr(Checkpoint, "save", save)
-    again = Run(training(iterations=10), tmp_path / "m", 10, resume=True, quiet=True)
+    again = Run(training(iterations=10), tmp_path / "m", resume=True, quiet=True)
     again.run()
     assert (tmp_path / "m").read_bytes() == trained(tmp_path, "whole", iterations=10)
 
@@ -168,7 +165,7 @@ def test_too_little_room_is_said_before_the_first_iteration(tmp_path, monkeypatc
     usage = type("Usage", (), {"free": 10})
     monkeypatch.setattr("tsgkit.inference.checkpoint.shutil.disk_usage", lambda path: usage)
     with pytest.raises(OSError, match="not enough space for checkpoints"):
-        Run(training(), tmp_path / "m", 12, quiet=True).run()
+        Run(training(), tmp_path / "m", quiet=True).run()
 
 
 @pytest.mark.parametrize("change", [{"seed": 2}, {"iterations": 20}, {"process": "dp"}, {"corpus": "other"}])
@@ -188,7 +185,7 @@ def test_damaged_state_is_refused(tmp_path):
         saved = Checkpoint.load(path, identity)
         saved.state[name][...] = value
         with pytest.raises(UsageError, match="does not fit"):
-            training().restore(saved.state)
+            training().restore(saved.state, saved.iteration)
 
 
 AVERAGE = {"average": 2, "average_every": 2}
@@ -231,12 +228,12 @@ def averaged():
 def test_malicious_states_are_refused(averaged, name, change):
     """At once: none of them may loop or take memory by the numbers it claims."""
     with pytest.raises(UsageError, match="does not fit"):
-        training(averaged.corpus, **AVERAGE).restore(averaged.state() | {name: change(averaged.state()[name])})
+        training(averaged.corpus, **AVERAGE).restore(averaged.state() | {name: change(averaged.state()[name])}, 12)
 
 
 def test_a_state_that_fits_is_taken(averaged):
     again = training(averaged.corpus, **AVERAGE)
-    again.restore(averaged.state())
+    again.restore(averaged.state(), 12)
     assert all(np.array_equal(again.state()[name], values) for name, values in averaged.state().items())
 
 

@@ -6,8 +6,9 @@ import pytest
 from tsgkit.errors import UsageError
 from tsgkit.inference.checkpoint import Checkpoint, checkpoint_path
 from tsgkit.inference.loop import Run
-from tsgkit.inference.srtsg import SrSettings, SrTraining
-from tsgkit.inference.tsg import TsgSettings, TsgTraining
+from tsgkit.inference.srtsg import SrSettings
+from tsgkit.inference.training import Training
+from tsgkit.inference.tsg import TsgSampling, TsgSettings
 from tsgkit.models.model import Model
 from tsgkit.models.subcategories import SYMBOLS_WITH_INSERTION, refined_fragments
 from tsgkit.parsing import Parser
@@ -25,9 +26,9 @@ def small_corpus(threshold=0):
     )
 
 
-def run_of(path, *, seed=1, threshold=0, resume=False, **settings):
-    training = SrTraining(small_corpus(threshold), SrSettings(**{**SHORT, **settings}), seed=seed)
-    return Run(training, path, training.settings.iterations, checkpoint_every=1, quiet=True, resume=resume)
+def run_of(path, *, seed=1, threshold=0, resume=False, watch=None, **settings):
+    training = Training(small_corpus(threshold), SrSettings(**{**SHORT, **settings}), seed=seed)
+    return Run(training, path, checkpoint_every=1, quiet=True, resume=resume, watch=watch)
 
 
 def trained(path, **options):
@@ -49,10 +50,8 @@ def trained(path, **options):
 def test_a_resumed_run_ends_the_same(tmp_path, settings):
     whole = trained(tmp_path / "whole", **settings)
     iterations = run_of(tmp_path / "parts", **settings).iterations
-    for n_done in range(5, iterations + 1):
-        run = run_of(tmp_path / "parts", resume=True, **settings)
-        run.iterations = n_done
-        run.run()
+    for last in range(1, iterations + 1):
+        run_of(tmp_path / "parts", resume=True, watch=lambda done, record, last=last: done == last, **settings).run()
     assert (tmp_path / "parts").read_bytes() == whole
     assert trained(tmp_path / "other", seed=2, **settings) != whole
 
@@ -64,9 +63,10 @@ def test_phases_and_the_mean(tmp_path):
     assert set(run.history["sites"][:6]) == {1.0}
     assert run.history["sites"][6] < 1
     assert model.info["samples"] == 2
-    symbols = run.training.symbols()
+    sites = run.training.active.sites
+    symbols = sites.sampler.symbols()
     state = Model.load(tmp_path / "m").state
-    number = run.training.splits[-1].number
+    number = sites.splits[-1].number
     assert (number[2 * state["groups"] + state["bits"]] == symbols).all()
 
 
@@ -127,9 +127,9 @@ def refined_tree(derivation):
 def test_without_insertions_it_is_the_plain_sampler_on_refined_trees(tmp_path):
     run = run_of(tmp_path / "m", joint_iterations=2, insertion_iterations=4, insertion_probability=0.0)
     run.run()
-    insertions, sites = run.training.insertions, run.training.site_sampler.sites()
-    plain = TsgTraining(insertions.corpus, TsgSettings(), iterations=4, seed=1, trees=insertions.trees)
-    plain.start_with(sites)
+    insertions, sites = run.training.active.insertions, run.training.active.sites.sampler.sites()
+    plain = TsgSampling(insertions.material, TsgSettings(iterations=4))
+    plain.start(sites)
     log_joints = [plain.iterate(iteration)["log_joint"] for iteration in range(1, 5)]
     assert log_joints == run.history["log_joint"][-4:]
     assert plain.sampler.states().tolist() == insertions.sampler.states().tolist()
@@ -145,7 +145,7 @@ def test_damaged_checkpoints_are_refused(tmp_path):
     assert len(rows)
     broken = [
         {"bits": state["bits"] + 1},
-        {"groups": state["groups"] + len(training.splits[-1].n_options)},
+        {"groups": state["groups"] + len(training.active.sites.splits[-1].n_options)},
         {"groups": state["groups"][1:]},
         {"sites": np.zeros_like(state["sites"])},
         {"sites": state["sites"] + 1},
@@ -165,14 +165,14 @@ def test_damaged_checkpoints_are_refused(tmp_path):
         {"seating_base": np.concatenate([state["seating_base"]] * 2)},
     ]
     for change in broken:
-        other = SrTraining(training.corpus, training.settings, seed=1)
+        other = Training(training.corpus, training.settings, seed=1)
         with pytest.raises(UsageError, match="does not fit"):
-            other.restore({**state, **change})
+            other.restore({**state, **change}, training.iterations)
     for name in state:
         if name.startswith("seating"):
-            other = SrTraining(training.corpus, training.settings, seed=1)
+            other = Training(training.corpus, training.settings, seed=1)
             with pytest.raises(UsageError, match="does not fit"):
-                other.restore({key: value for key, value in state.items() if key != name})
+                other.restore({key: value for key, value in state.items() if key != name}, training.iterations)
 
 
 def test_settings_that_do_not_fit_are_refused():

@@ -7,7 +7,8 @@ from tsgkit.errors import UsageError
 from tsgkit.evaluation import evaluate
 from tsgkit.inference.checkpoint import checkpoint_path
 from tsgkit.inference.loop import Run
-from tsgkit.inference.srtsg import SrSettings, SrTraining
+from tsgkit.inference.srtsg import SrSettings
+from tsgkit.inference.training import Training
 from tsgkit.models.model import Model
 from tsgkit.parsing import Parser
 from tsgkit.treebank import Binarization, UnknownWords, load, prepare
@@ -21,8 +22,8 @@ def corpus():
 
 
 def train(corpus, path, *, seed=1, resume=False, **settings):
-    training = SrTraining(corpus, SrSettings(**{**SETTINGS, **settings}), seed=seed)
-    Run(training, path, training.settings.iterations, checkpoint_every=3, resume=resume, quiet=True).run()
+    training = Training(corpus, SrSettings(**{**SETTINGS, **settings}), seed=seed)
+    Run(training, path, checkpoint_every=3, resume=resume, quiet=True).run()
     return path.read_bytes()
 
 
@@ -36,14 +37,14 @@ def test_same_seed_same_model(corpus, tmp_path, settings):
 @pytest.mark.parametrize("stop", [1, 4, 5, 8, 9])
 def test_a_resumed_run_ends_the_same(corpus, tmp_path, monkeypatch, stop):
     whole = train(corpus, tmp_path / "whole")
-    iterate = SrTraining.iterate
+    iterate = Training.iterate
 
     def dies(self, iteration):
         if iteration == stop:
             raise RuntimeError("killed")
         return iterate(self, iteration)
 
-    monkeypatch.setattr(SrTraining, "iterate", dies)
+    monkeypatch.setattr(Training, "iterate", dies)
     with pytest.raises(RuntimeError):
         train(corpus, tmp_path / "cut")
     monkeypatch.undo()
@@ -59,21 +60,21 @@ def test_checkpoints_of_other_splits_are_refused(corpus, tmp_path):
 
 @pytest.mark.parametrize("damage", ["options_0", "groups", "bits", "seating_rule", "parameters"])
 def test_damaged_states_are_refused(corpus, damage):
-    training = SrTraining(corpus, SrSettings(**SETTINGS))
+    training = Training(corpus, SrSettings(**SETTINGS))
     training.start()
     training.iterate(1)
     state = training.state()
     state[damage] = np.full_like(state[damage], 7)
     with pytest.raises(UsageError, match="does not fit"):
-        SrTraining(corpus, SrSettings(**SETTINGS)).restore(state)
+        Training(corpus, SrSettings(**SETTINGS)).restore(state, 1)
 
 
 @pytest.fixture(scope="module")
 def finished(corpus):
     """A training that is done."""
-    training = SrTraining(corpus, SrSettings(**{**SETTINGS, "splits": 1}))
+    training = Training(corpus, SrSettings(**{**SETTINGS, "splits": 1}))
     training.start()
-    for iteration in range(1, training.settings.iterations + 1):
+    for iteration in range(1, training.iterations + 1):
         training.iterate(iteration)
     return training
 
@@ -103,20 +104,22 @@ def test_malicious_states_are_refused(finished, name, change):
     else:
         state[name] = change(state.get(name))
     with pytest.raises(UsageError, match="does not fit"):
-        SrTraining(finished.corpus, finished.settings).restore(state)
+        Training(finished.corpus, finished.settings).restore(state, finished.iterations)
 
 
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"splits": 0}, "splits 0"),
-        ({"splits": 11}, "splits 11"),
-        ({"levels": 4}, "levels 4"),
-        ({"base": "flat"}, "base 'flat'"),
-        ({"merge": 1.0}, "merge 1.0"),
-        ({"merge_loss": "none"}, "merge-loss"),
-        ({"type_mode": "none"}, "type-mode"),
-        ({"anneal_from": 0.5}, "annealing"),
+        ({"splits": 0}, "splits 0: must be at least 1"),
+        ({"splits": 11}, "splits 11: more would make"),
+        ({"levels": 4}, "levels 4: must be one of 1, 2, 3"),
+        ({"base": "flat"}, "base 'flat': must be one of frequency, uniform"),
+        ({"merge": 1.0}, "merge 1.0: must be at least 0 and below 1"),
+        ({"merge_loss": "none"}, "merge_loss 'none': must be one of marginal, joint"),
+        ({"type_mode": "none"}, "type_mode 'none': must be one of exact, map"),
+        ({"type_moves": -1}, "type_moves -1: must be at least 0"),
+        ({"anneal_from": 0.5}, "anneal_from 0.5: must be at least 1"),
+        ({"anneal_iterations": 201}, "anneal_iterations 201: annealing must end within a split"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings, message):

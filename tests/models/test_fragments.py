@@ -13,11 +13,12 @@ from strategies import symbols
 from tsgkit.archive import ArchiveError, read_archive, write_archive
 from tsgkit.errors import TreebankError, TsgkitError, UsageError
 from tsgkit.grammar.weighted import GrammarError, WeightedGrammar
-from tsgkit.inference.tsg import TsgSettings, TsgTraining
+from tsgkit.inference.entry import fragments_of
+from tsgkit.inference.training import Training
+from tsgkit.inference.tsg import TsgSettings
 from tsgkit.models.cfg import cfg_model
-from tsgkit.models.fragments import FragmentTable, cut
+from tsgkit.models.derivations import cut, node_states
 from tsgkit.models.model import KIND, VERSION, Model
-from tsgkit.models.tsg import node_states
 from tsgkit.treebank import Binarization, UnknownWords, load, prepare
 from tsgkit.treebank.binarize import undo_label
 from tsgkit.treebank.fragments import canonical, format_fragment, n_rules, read_fragment
@@ -113,7 +114,7 @@ def test_deep_fragments():
 @pytest.fixture(scope="module")
 def training():
     corpus = prepare(load(split="dev"), binarization=Binarization("right", 0, 2), unknown=UnknownWords())
-    trained = TsgTraining(corpus, TsgSettings(), iterations=10)
+    trained = Training(corpus, TsgSettings(iterations=10, average=1))
     trained.start()
     for iteration in range(1, 11):
         trained.iterate(iteration)
@@ -127,12 +128,12 @@ def model(training):
 
 @pytest.fixture(scope="module")
 def table(model):
-    return FragmentTable.of_model(model)
+    return fragments_of(model)
 
 
 def recounted(training):
     """The fragments that the sites cut the training trees into, with their places ``(tree, start, end)``."""
-    sites, starts = training.sampler.sites(), training.corpus.tree_start.tolist()
+    sites, starts = training.active.sampler.sites(), training.corpus.tree_start.tolist()
     places = {}
     for number, tree in enumerate(training.corpus.trees(original_words=False)):
         nodes = list(preorder(tree))  # in the order of the corpus
@@ -155,8 +156,8 @@ def recounted(training):
 def test_counts_are_those_of_the_sites(training, table):
     places = recounted(training)
     assert table.count_of == {brackets: len(each) for brackets, each in places.items()}
-    assert sum(table.count_of.values()) == training.sampler.sites().sum()
-    _, customers, tables, _, _ = training.sampler.seating()
+    assert sum(table.count_of.values()) == training.active.sampler.sites().sum()
+    _, customers, tables, _, _ = training.active.sampler.seating()
     assert (table.counts.tolist(), table.tables.tolist()) == (customers.tolist(), tables.tolist())
     sentences = list(training.corpus.sentences())
     for number in table.select():
@@ -232,7 +233,7 @@ def test_histogram(table):
 
 def test_rules_of_a_cfg(training):
     cfg = cfg_model(training.corpus)
-    table = FragmentTable.of_model(cfg)
+    table = fragments_of(cfg)
     grammar = cfg.grammar
     assert (table.measure, len(table.select())) == ("weight", grammar.n_rules)
     assert set(table.sizes.tolist()) == {1}
@@ -251,10 +252,15 @@ def test_other_models(model):
     other = copy.copy(model)
     other.corpus = None
     with pytest.raises(UsageError, match="does not keep its training trees"):
-        FragmentTable.of_model(other)
+        fragments_of(other)
     other.kind = "other"
-    with pytest.raises(UsageError, match="kind 'other' cannot be inspected"):
-        FragmentTable.of_model(other)
+    with pytest.raises(UsageError, match="no model 'other' is installed: install the package that brings it"):
+        fragments_of(other)
+    other.info = {"package": "some-package"}
+    with pytest.raises(
+        UsageError, match="install the package some-package, or train one of cfg, tsg"
+    ):
+        fragments_of(other)
 
 
 @pytest.mark.parametrize(
@@ -279,14 +285,14 @@ def test_states_that_do_not_fit(model, name, place, value, problem):
     array[place] = value
     damaged.state = {**model.state, name: array}
     with pytest.raises(GrammarError, match=problem):
-        FragmentTable.of_model(damaged)
+        fragments_of(damaged)
     for other in (array.astype(np.float64), array[:-1].ravel()[:5], array[None]):
         damaged.state = {**model.state, name: other}
         with pytest.raises(GrammarError, match=f"{name} is missing or has the wrong type"):
-            FragmentTable.of_model(damaged)
+            fragments_of(damaged)
     del damaged.state[name]
     with pytest.raises(GrammarError, match=f"{name} is missing or has the wrong type"):
-        FragmentTable.of_model(damaged)
+        fragments_of(damaged)
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
@@ -300,7 +306,7 @@ def test_any_state_is_refused_or_works(model, data):
     damaged = copy.copy(model)
     damaged.state = {**model.state, name: array}
     try:
-        table = FragmentTable.of_model(damaged)
+        table = fragments_of(damaged)
     except GrammarError:
         return
     for number in table.select(contains="NP", sort="size")[:50]:
@@ -317,7 +323,7 @@ def test_a_model_keeps_its_trees(model, training, tmp_path):
     assert back.corpus.settings == training.corpus.settings
     assert list(map(str, back.corpus.trees())) == list(map(str, training.corpus.trees()))
     assert back.corpus.words == training.corpus.words
-    assert FragmentTable.of_model(back).count_of == FragmentTable.of_model(model).count_of
+    assert fragments_of(back).count_of == fragments_of(model).count_of
     back.save(tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
     cfg_model(training.corpus).save(tmp_path / "cfg")

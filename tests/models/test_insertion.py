@@ -14,9 +14,11 @@ from tsgkit._chart import Chart, Projection
 from tsgkit._grammar_index import GrammarIndex
 from tsgkit._tree_score import TreeScorer
 from tsgkit._tsg import TsgSampler
-from tsgkit.inference.tsg import TsgSettings, TsgTraining
+from tsgkit.inference.insertion import InsertionSettings
+from tsgkit.inference.training import Training
+from tsgkit.models.derivations import node_states
 from tsgkit.models.rules import number_rules
-from tsgkit.models.tsg import TsgAverage, TsgSample, coarser_symbols, node_states
+from tsgkit.models.tsg import TsgAverage, TsgSample, coarser_symbols
 from tsgkit.models.tsg_predictive import DerivationCorrection
 from tsgkit.parsing.known_tree import KnownTreeParser
 from tsgkit.parsing.rows import rows_of_tree
@@ -130,15 +132,17 @@ def test_every_derivation_is_read_off_its_rows(stacked):
 def test_corrections_see_the_elementary_trees_of_a_derivation():
     trees = [Tree.fromstring(brackets) for brackets in BANKS["single"]]
     corpus = prepare(trees, Cleaning(repeats=False, root=""), Binarization("right", 0), UnknownWords("one", 0))
-    settings = TsgSettings(insertion=True, insertion_probability=0.6, insertion_cutoff=0.0)
-    training = TsgTraining(corpus, settings, iterations=40, seed=2)
+    settings = InsertionSettings(iterations=40, average=1, insertion_probability=0.6, insertion_cutoff=0.0)
+    training = Training(corpus, settings, seed=2)
     training.start()
     n_inserted = 0
     for iteration in range(1, 41):
         training.iterate(iteration)
         model = training.model()
-        reference = InsertionReference(training.trees, *training.sampler.parameters().tolist())
-        correction, parser = DerivationCorrection(model), KnownTreeParser(model.grammar)
+        trees_of_model = training.active.trees
+        reference = InsertionReference(trees_of_model, *training.active.sampler.parameters().tolist())
+        correction = DerivationCorrection(model, with_insertion=True)
+        parser = KnownTreeParser(model.grammar)
         state, expected, found = (), [], []
         for tree in trees:
             rows, _ = parser.best(tree)
@@ -147,7 +151,7 @@ def test_corrections_see_the_elementary_trees_of_a_derivation():
             found += [(house, log_base) for _, _, house, log_base in correction.fragments_of(rows, words)]
         for fragment in reference.fragments(state).values():
             label, is_auxiliary = reference.house(fragment)
-            expected.append((label + is_auxiliary * training.trees.n_labels, log(reference.base(fragment))))
+            expected.append((label + is_auxiliary * trees_of_model.n_labels, log(reference.base(fragment))))
             n_inserted += is_auxiliary
         for (house, log_base), (wanted, log_wanted) in zip(found, expected, strict=True):
             assert house == wanted

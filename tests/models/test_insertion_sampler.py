@@ -262,6 +262,7 @@ class Simulation:
             np.array(self.tree_start),
             *(columns[:, place].astype(np.int32) for place in range(4)),
             rule_count=np.ones(len(RULES), dtype=np.int64),
+            rule_weight=np.ones(len(RULES)),
             rule_probability=columns[:, 4],
             n_labels=len(LABELS),
         )

@@ -5,6 +5,7 @@ import pytest
 from nltk.tree import Tree
 
 from tsgkit.errors import UsageError
+from tsgkit.inference.entry import entry_of
 from tsgkit.models.cfg import cfg_model
 from tsgkit.models.model import Model
 from tsgkit.models.srtsg import Subcategories
@@ -33,7 +34,7 @@ def model():
     bits[is_np] = [0, 0, 1]
     state = {"options_0": first, "options_1": second, "groups": groups.astype(np.int32), "bits": bits}
     plain = cfg_model(corpus)
-    return Model("srtsg", plain.preparation, plain.levels, state=state, corpus=corpus)
+    return Model("srtsg", plain.preparation, plain.stages, state=state, corpus=corpus)
 
 
 def test_names_have_a_digit_for_every_split_that_was_kept(model):
@@ -70,7 +71,10 @@ def test_what_is_not_there_is_said(model):
         SubcategoryTable.of_model(model).subcategories("XP")
     plain = cfg_model(model.corpus)
     with pytest.raises(UsageError, match="a cfg model has no subcategories"):
-        SubcategoryTable.of_model(plain)
+        entry_of(plain).subcategories(plain)
+    model.corpus = None
+    with pytest.raises(UsageError, match="does not keep its training trees"):
+        SubcategoryTable.of_model(model)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,9 @@ import pytest
 from nltk.tree import Tree
 
 from tsgkit.errors import UsageError
-from tsgkit.inference.tsg import TsgSettings, TsgTraining
+from tsgkit.inference.entry import entry_of
+from tsgkit.inference.training import Training
+from tsgkit.inference.tsg import TsgSettings
 from tsgkit.models.cfg import cfg_model
 from tsgkit.models.tsg_predictive import DerivationCorrection
 from tsgkit.parsing import Parser
@@ -20,8 +22,8 @@ LEXICAL, BINARY, BRIDGE = 0, 2, 3
 def trained(average=1, iterations=5):
     trees = [Tree.fromstring("(TOP (S (X a) (X b)))")] * 3 + [Tree.fromstring("(TOP (S (X b) (X b)))")]
     corpus = prepare(trees, binarization=Binarization("right", 0), unknown=UnknownWords("one", 0))
-    settings = TsgSettings(average=average, average_every=1, init="minimal")
-    training = TsgTraining(corpus, settings, iterations=iterations, seed=3)
+    settings = TsgSettings(iterations=iterations, average=average, average_every=1, init="minimal")
+    training = Training(corpus, settings, seed=3)
     training.start()  # every node a site: fragments are rules, their counts those of the trees
     return training.model()
 
@@ -88,14 +90,16 @@ def test_words_outside_the_vocabulary_are_left_alone():
 
 def test_only_single_samples_of_a_tsg_can_be_corrected():
     corpus = prepare(load(split="dev"), binarization=Binarization("right", 0), unknown=UnknownWords())
-    with pytest.raises(UsageError, match="only a tsg or insertion model of one sample"):
-        DerivationCorrection(cfg_model(corpus))
-    training = TsgTraining(corpus, TsgSettings(average=2, average_every=1), iterations=2)
+    plain = cfg_model(corpus)
+    with pytest.raises(UsageError, match="a cfg model cannot correct its samples"):
+        entry_of(plain).correction(plain)
+    training = Training(corpus, TsgSettings(iterations=2, average=2, average_every=1))
     training.start()
     training.iterate(1)
     training.iterate(2)
-    with pytest.raises(UsageError, match="only a tsg or insertion model of one sample"):
-        DerivationCorrection(training.model())
+    model = training.model()
+    with pytest.raises(UsageError, match="only a model of one sample"):
+        entry_of(model).correction(model)
 
 
 def test_corrected_samples_parse(tsgkit):
@@ -110,7 +114,7 @@ def test_corrected_samples_parse(tsgkit):
 
 def test_a_chain_of_corrected_samples_accepts_most(tmp_path):
     corpus = prepare(load(split="train"), binarization=Binarization("right", 0), unknown=UnknownWords())
-    training = TsgTraining(corpus, TsgSettings(), iterations=20, seed=1)
+    training = Training(corpus, TsgSettings(iterations=20, average=1), seed=1)
     training.start()
     for iteration in range(1, 21):
         training.iterate(iteration)

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tsgkit.errors import UsageError
-from tsgkit.inference.srtsg import SrSettings, SrTraining
+from tsgkit.inference.srtsg import SrSettings
+from tsgkit.inference.training import Training
 from tsgkit.models.cfg import cfg_model
 from tsgkit.parsing import Parser
 from tsgkit.parsing.engine import SMALLEST_POSTERIOR
@@ -25,9 +26,7 @@ def models():
         if seed == 0:
             result.append(cfg_model(corpus))
             continue
-        training = SrTraining(
-            corpus, SrSettings(splits=1, split_iterations=6, joint_iterations=0, average=1), seed=seed
-        )
+        training = Training(corpus, SrSettings(splits=1, split_iterations=6, joint_iterations=0, average=1), seed=seed)
         training.start()
         for iteration in range(1, 7):
             training.iterate(iteration)

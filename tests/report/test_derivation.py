@@ -8,7 +8,8 @@ from nltk.tree import Tree
 from report.conftest import KINDS
 
 from tsgkit.drawing.trees import BEGINS, INSERTED
-from tsgkit.models.subcategories import SubcategoryTable, all_fragments
+from tsgkit.inference.entry import fragments_of
+from tsgkit.models.subcategories import SubcategoryTable
 from tsgkit.parsing import Parser
 from tsgkit.parsing.known_tree import NoDerivationError
 from tsgkit.report import Deriver, derivation_of
@@ -53,7 +54,7 @@ def test_weight_is_part_of_the_probability_of_the_tree(derivers, models, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_counts_are_those_of_the_table(derivers, models, kind):
-    table = all_fragments(models[kind])
+    table = fragments_of(models[kind])
     seen = 0
     for tree in TRAIN:
         derivation = derivers[kind].derive(tree)

@@ -9,8 +9,9 @@ from report.conftest import KINDS
 
 from tsgkit.drawing import Drawing
 from tsgkit.evaluation import evaluate
-from tsgkit.models.fragments import FragmentTable
+from tsgkit.inference.entry import fragments_of
 from tsgkit.parsing import Parser
+from tsgkit.report.model_panels import useful_fragments
 from tsgkit.report.model_report import Report, ReportSettings
 from tsgkit.report.plots import Series, bar_plot, line_plot
 from tsgkit.tools import report as report_command
@@ -113,10 +114,10 @@ def test_chains_are_plotted_together(models):
 
 def test_the_most_useful_fragments_come_first(models):
     report = Report([models["tsg"]], ["m"], ReportSettings(n_fragments=3))
-    table = FragmentTable.of_model(models["tsg"])
+    table = fragments_of(models["tsg"])
     numbers = table.select(min_size=2)
     best = max(numbers, key=lambda number: table.counts[number] * (table.sizes[number] - 1))
-    (text,) = list(report.useful_fragments())[1:]
+    (text,) = list(useful_fragments(report))[1:]
     first = text.index('class="card"')
     picture = Drawing.of_fragment(table.tree(best)).svg(standalone=False)
     assert text.index(picture) < text.index('class="card"', first + 1)

@@ -48,8 +48,9 @@ from tsgkit.cli import command, integer, number, parse_arguments
 from tsgkit.errors import UsageError
 from tsgkit.evaluation.report import columns
 from tsgkit.files import open_output
-from tsgkit.inference.srtsg import SrSettings, SrTraining
-from tsgkit.inference.tsg import TsgSettings, TsgTraining
+from tsgkit.inference.srtsg import SrSettings
+from tsgkit.inference.training import Training
+from tsgkit.inference.tsg import TsgSettings
 from tsgkit.parsing import Parser
 from tsgkit.treebank import Binarization, Cleaning, UnknownWords, prepare, read_trees
 from tsgkit.treebank.synthetic import generate
@@ -123,8 +124,13 @@ def trees_of(path: Path | None, skip: int, count: int) -> list[Tree]:
     return [tree for tree, _ in zip(trees, range(count), strict=False)]
 
 
+<<<<<<< HEAD
 def timed_sweeps(training: TsgTraining | SrTraining, first: int, n_sweeps: int) -> float:
     """Seconds of processor time per sweep from iteration `first` on, after as many sweeps for warming up."""
+=======
+def timed_sweeps(training: Training, first: int, n_sweeps: int) -> float:
+    """Seconds of processor time of a sweep from iteration `first` on, after as many sweeps that do not count."""
+>>>>>>> e45f2d2 (Callers and tests use the entries of models, one Training for all of them)
     for iteration in range(first, first + n_sweeps):
         training.iterate(iteration)
     started = time.process_time()
@@ -137,7 +143,7 @@ def measure_size(train: list[Tree], dev: list[Tree], n_sweeps: int) -> Iterator[
     """All points of one size; the memory is that of this process."""
     corpus = prepare(train, binarization=Binarization("right", 0), unknown=UnknownWords("unicode", 0))
     size = (corpus.n_trees, corpus.n_tokens)
-    tsg = TsgTraining(corpus, TsgSettings(), iterations=10**6)
+    tsg = Training(corpus, TsgSettings(iterations=10**6))
     tsg.start()
     yield Point("tsg sweep", *size, timed_sweeps(tsg, 1, n_sweeps))
     del tsg
@@ -145,7 +151,7 @@ def measure_size(train: list[Tree], dev: list[Tree], n_sweeps: int) -> Iterator[
     settings = SrSettings(
         splits=SPLITS, split_iterations=each, joint_iterations=each, average=n_sweeps, average_every=1
     )
-    training = SrTraining(corpus, settings)
+    training = Training(corpus, settings)
     training.start()
     last_split = (SPLITS - 1) * each
     for iteration in range(1, last_split + 1):

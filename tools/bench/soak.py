@@ -30,8 +30,12 @@ import numpy as np
 
 from tsgkit.cli import EXIT_FAILED, command, integer, number, parse_arguments
 from tsgkit.errors import JobError, UsageError
-from tsgkit.inference.srtsg import SrSettings, SrTraining
-from tsgkit.inference.tsg import TsgSettings, TsgTraining
+from tsgkit.inference.insertion import InsertionSettings
+from tsgkit.inference.settings import Settings
+from tsgkit.inference.srtsg import SrSettings
+from tsgkit.inference.srtsg_phases import SiteSampling
+from tsgkit.inference.training import Training
+from tsgkit.inference.tsg import TsgSampling, TsgSettings
 from tsgkit.models.cfg import cfg_model
 from tsgkit.parsing import Parser
 from tsgkit.parsing.engine import OBJECTIVES
@@ -61,12 +65,19 @@ def corpus_of(job: str, treebank: str) -> FlatCorpus:
     return prepare(read_trees(treebank), binarization=Binarization(method, 0), unknown=unknown)
 
 
+<<<<<<< HEAD
 def training_of(job: str, corpus: FlatCorpus, iterations: int) -> TsgTraining | SrTraining:
     """The sampler of a job with empty restaurants.
+=======
+def training_of(job: str, corpus: FlatCorpus, iterations: int) -> Training:
+    """The sampler of a job with nobody seated.
+>>>>>>> e45f2d2 (Callers and tests use the entries of models, one Training for all of them)
 
     The model is its last sample alone: the mean of several grows with every one of them, as it should.
     """
+    settings: Settings
     if job in ("srtsg", "sites"):
+<<<<<<< HEAD
         # Two splits; then one phase for sites and one for sites and subcategories jointly.
         split = max(1, iterations // (20 if job == "sites" else 2))
         rest = max(0, iterations - 2 * split) // 2 if job == "sites" else 0
@@ -86,9 +97,30 @@ def require_empty(training: TsgTraining | SrTraining) -> None:
     elif training.site_sampler is not None:
         training.site_sampler.empty()
         counts = [training.site_sampler.houses(kind)[:2] for kind in (*SR_KINDS, "dish")]
+=======
+        # Two splits; then, of sites, a phase of their own and one together with subcategories.
+        split = max(1, iterations // (20 if job == "sites" else 2))
+        rest = max(0, iterations - 2 * split) // 2 if job == "sites" else 0
+        settings = SrSettings(splits=2, split_iterations=split, site_iterations=rest, joint_iterations=rest, average=1)
+>>>>>>> e45f2d2 (Callers and tests use the entries of models, one Training for all of them)
     else:
-        training.sampler.empty()
-        counts = [training.sampler.houses(kind)[:2] for kind in SR_KINDS]
+        sampler = "local" if job == "local" else "blocked"
+        make = InsertionSettings if job == "insertion" else TsgSettings
+        settings = make(iterations=iterations, sampler=sampler, type_moves=50, average=1)
+    return Training(corpus, settings, seed=1)
+
+
+def require_empty(training: Training) -> None:
+    """Unseat all trees: every restaurant must be empty then."""
+    active: Any = training.active
+    # Phases that sample sites of refined trees have their sampler there.
+    sampler = active.sites.sampler if isinstance(active, SiteSampling) else active.sampler
+    sampler.empty()
+    if isinstance(active, TsgSampling):
+        counts = [sampler.houses()]
+    else:
+        kinds = (*SR_KINDS, "dish") if isinstance(active, SiteSampling) else SR_KINDS
+        counts = [sampler.houses(kind)[:2] for kind in kinds]
     if any(np.any(each) for each in counts):
         raise JobError("customers are left after all trees were unseated")
 
@@ -104,7 +136,7 @@ def sampling(job: str, treebank: str, iterations: int) -> Iterator[None]:
             state = training.state()
             require_empty(training)
             training = training_of(job, corpus, iterations)
-            training.restore(state)
+            training.restore(state, iteration)
         yield
 
 

@@ -34,8 +34,10 @@ from typing import Any
 from nltk.tree import Tree
 
 from tsgkit.cli import command, integer, parse_arguments
-from tsgkit.inference.tsg import TsgSettings, TsgTraining
-from tsgkit.models.fragments import FragmentTable
+from tsgkit.inference.entry import fragments_of
+from tsgkit.inference.insertion import InsertionSettings
+from tsgkit.inference.training import Training
+from tsgkit.inference.tsg import TsgSettings
 from tsgkit.models.rules import number_rules
 from tsgkit.progress import progress
 from tsgkit.treebank import Binarization, FlatCorpus, UnknownWords, prepare
@@ -73,7 +75,7 @@ def measure(n_sentences: int, arguments: dict[str, Any]) -> dict[str, float]:
     n_nodes = corpus.n_nodes
     row: dict[str, float] = {"sentences": n_sentences, "nodes": n_nodes}
     for sampler, threads in (("local", 1), ("blocked", 1), ("blocked", 2)):
-        training = TsgTraining(corpus, TsgSettings(sampler=sampler), iterations=10**6, seed=seed, threads=threads)
+        training = Training(corpus, TsgSettings(sampler=sampler, iterations=10**6), seed=seed, threads=threads)
         training.start()
         for iteration in range(1, warm_up + 1):
             record = training.iterate(iteration)
@@ -116,14 +118,14 @@ def recovery_report(arguments: dict[str, Any], insertions: bool) -> Iterator[str
     iterations, seed = integer(arguments, "--iterations", 1), integer(arguments, "--seed", 0)
     n_sentences = integer(arguments, "--recovery", 0)
     corpus = corpus_of(n_sentences, seed, insertions)
-    settings = TsgSettings(
-        type_moves=integer(arguments, "--type-moves", 0), init=arguments["--init"], insertion=insertions
+    settings = (InsertionSettings if insertions else TsgSettings)(
+        iterations=iterations, type_moves=integer(arguments, "--type-moves", 0), init=arguments["--init"], average=1
     )
-    training = TsgTraining(corpus, settings, iterations=iterations, seed=seed)
+    training = Training(corpus, settings, seed=seed)
     training.start()
     for iteration in progress(range(1, iterations + 1), "training", "iterations", quiet=arguments["--quiet"]):
         training.iterate(iteration)
-    table = FragmentTable.of_model(training.model())
+    table = fragments_of(training.model())
     derivations = generate_derivations(n_sentences, seed, insertions)
     steps = Counter(without_marks(step) for derivation in derivations for step in derivation.steps)
     only = only_expansions(corpus)

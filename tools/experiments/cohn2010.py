@@ -59,9 +59,8 @@ def job_of(line: tuple[str, str, str], iterations: int, seed: int) -> Job:
     return Job(
         "-".join(line),
         "tsg",
-        {"sampler": sampler, "init": start, "process": process},
+        {"sampler": sampler, "init": start, "process": process, "iterations": iterations, "average": 1},
         seed,
-        iterations,
         unknown=UnknownWords("signature", 1),
         objectives=OBJECTIVES,
         truncated=True,

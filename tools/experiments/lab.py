@@ -21,10 +21,9 @@ from tsgkit.errors import UsageError
 from tsgkit.evaluation import evaluate
 from tsgkit.files import open_output
 from tsgkit.inference.checkpoint import checkpoint_path
-from tsgkit.inference.loop import Run, Training
-from tsgkit.inference.srtsg import SrSettings, SrTraining
-from tsgkit.inference.tsg import TsgSettings, TsgTraining
-from tsgkit.models.cfg import cfg_model
+from tsgkit.inference.entry import MODELS
+from tsgkit.inference.loop import Run
+from tsgkit.inference.training import Training
 from tsgkit.models.model import Model
 from tsgkit.parsing import Parser
 from tsgkit.parsing.product import ProductParser
@@ -43,6 +42,7 @@ class Job:
     Attributes
     ----------
     name : str
+<<<<<<< HEAD
         Name of its files, without the seed.
     model : {"cfg", "tsg", "srtsg"}
     settings : dict
@@ -50,6 +50,14 @@ class Job:
     seed : int
     iterations : int
         Iterations of a tsg; the other models have none, or have them in their settings.
+=======
+        Of its files; without the seed.
+    model : str
+        The name of its entry.
+    settings : dict
+        Those of the training that are not the defaults.
+    seed : int
+>>>>>>> e45f2d2 (Callers and tests use the entries of models, one Training for all of them)
     binarization : Binarization
     unknown : UnknownWords
     objectives : sequence of str
@@ -64,7 +72,6 @@ class Job:
     model: str
     settings: Figures = field(default_factory=dict)
     seed: int = 1
-    iterations: int = 0
     binarization: Binarization = field(default_factory=lambda: Binarization("right", 0))
     unknown: UnknownWords = field(default_factory=UnknownWords)
     objectives: Sequence[str] = ("max-rule",)
@@ -195,18 +202,14 @@ def trained(job: Job, corpus: FlatCorpus, output: Path, quiet: bool) -> Figures:
     """Train a model and write it; returns its time, size and history."""
     is_whole = not checkpoint_path(output).exists()
     started = time.process_time()
-    if job.model == "cfg":
-        model = cfg_model(corpus)
-        model.save(output)
-        return {"seconds": time.process_time() - started, "rules": model.grammar.n_rules, "history": {}}
-    training, iterations = training_of(job, corpus)
-    run = Run(training, output, iterations, resume=True, quiet=quiet)
+    run = Run(training_of(job, corpus), output, resume=True, quiet=quiet)
     model = run.run()
     if run.interrupted:
         raise KeyboardInterrupt
-    if job.truncated and isinstance(training, TsgTraining):
-        training.settings = replace(training.settings, truncated=True)
-        training.model().save(f"{output}.truncated")
+    if job.truncated:
+        other = training_of(job, corpus, truncated=True)
+        other.restore(run.training.state(), run.done)
+        other.model().save(f"{output}.truncated")
     return {
         "seconds": time.process_time() - started if is_whole else None,
         "rules": model.grammar.n_rules,
@@ -214,13 +217,10 @@ def trained(job: Job, corpus: FlatCorpus, output: Path, quiet: bool) -> Figures:
     }
 
 
-def training_of(job: Job, corpus: FlatCorpus) -> tuple[Training, int]:
-    """The training of a sampled model, and its number of iterations."""
-    if job.model == "srtsg":
-        settings = SrSettings(**job.settings)
-        return SrTraining(corpus, settings, seed=job.seed), settings.iterations
-    training = TsgTraining(corpus, TsgSettings(**job.settings), iterations=job.iterations, seed=job.seed)
-    return training, job.iterations
+def training_of(job: Job, corpus: FlatCorpus, **others: Any) -> Training:
+    """The training of a model, with these settings beside those of the job."""
+    settings = MODELS[job.model].settings(**job.settings, **others)
+    return Training(corpus, settings, seed=job.seed)
 
 
 def score_of(parser: Parser, gold: Sequence[Tree]) -> Figures:
@@ -240,8 +240,13 @@ def score_of(parser: Parser, gold: Sequence[Tree]) -> Figures:
 
 
 def job_settings(job: Job) -> Figures:
+<<<<<<< HEAD
     """The settings on which the scores of a run depend, as plain JSON."""
     names = ("model", "settings", "seed", "iterations", "binarization", "unknown")
+=======
+    """What the figures of a run depend on, as plain JSON."""
+    names = ("model", "settings", "seed", "binarization", "unknown")
+>>>>>>> e45f2d2 (Callers and tests use the entries of models, one Training for all of them)
     settings = {name: getattr(job, name) for name in names}
     settings |= {name: asdict(settings[name]) for name in ("binarization", "unknown")}
     return json.loads(json.dumps(settings))

@@ -27,7 +27,8 @@ from typing import Any
 import numpy as np
 
 from tsgkit.cli import command, parse_arguments
-from tsgkit.models.fragments import FragmentTable, with_bare_foot
+from tsgkit.inference.entry import fragments_of
+from tsgkit.models.fragments import with_bare_foot
 from tsgkit.models.model import Model
 from tsgkit.treebank import Binarization, UnknownWords
 
@@ -54,17 +55,18 @@ def jobs_of(iterations: int, n_seeds: int) -> dict[str, list[Job]]:
         "unknown": UnknownWords("three", 1),
         "objectives": OBJECTIVES,
     }
-    settings: dict[str, dict[str, Any]] = {
-        "tsg": {},
-        "insertion": {"insertion": True},
-        "stacked": {"insertion": True, "stacked": True},
+    last_sample = {"iterations": iterations, "average": 1}
+    settings: dict[str, tuple[str, dict[str, Any]]] = {
+        "tsg": ("tsg", last_sample),
+        "insertion": ("insertion", last_sample),
+        "stacked": ("insertion", last_sample | {"stacked": True}),
     }
     seeds = range(1, n_seeds + 1)
     return {
         "cfg": [Job("cfg", "cfg", **shared)],
         **{
-            name: [Job(name, "tsg", own, seed, iterations, **shared) for seed in seeds]
-            for name, own in settings.items()
+            name: [Job(name, model, chosen, seed, **shared) for seed in seeds]
+            for name, (model, chosen) in settings.items()
         },
     }
 
@@ -91,8 +93,13 @@ def rate_of(figures: list[Figures]) -> float:
 
 
 def auxiliary_trees(path: Path) -> Iterator[tuple[str, ...]]:
+<<<<<<< HEAD
     """The most frequent lexicalised auxiliary trees: tree, side of the foot on which its words are, count."""
     table = FragmentTable.of_model(Model.load(path))
+=======
+    """The most used auxiliary trees with words: count, tree, side of the foot's material."""
+    table = fragments_of(Model.load(path))
+>>>>>>> e45f2d2 (Callers and tests use the entries of models, one Training for all of them)
     for number in table.select(kind="auxiliary", lexicalised=True, sort="count")[:N_AUXILIARY]:
         fragment = table.fragment(number)
         brackets = with_bare_foot(fragment.brackets, fragment.root)

@@ -118,7 +118,7 @@ def cards(report: Report, numbers: Sequence[int]) -> str:
     for number in numbers:
         fragment = report.table.fragment(number)
         picture = Drawing.of_fragment(fragment.tree, refined=refined).svg(standalone=False)
-        used = f"{fragment.count:,} occurrence{'s'[: fragment.count != 1]}, {fragment.size} rule{'s'[: fragment.size != 1]}"
+        used = f"{counted(fragment.count, 'occurrence')}, {counted(fragment.size, 'rule')}"
         example = marked_example(report.table.example(number))
         cards.append(f'<div class="card"><p><strong>{used}</strong></p>{picture}<p class="quiet">{example}</p></div>')
     return f'<div class="cards">{"".join(cards)}</div>'
@@ -204,6 +204,17 @@ def medium(trees: Iterable[Tree]) -> list[Tree]:
 
 def has_insertion(derivation: Derivation) -> bool:
     return any(step.is_auxiliary for step in derivation.steps)
+
+
+def counted(number: float, what: str) -> str:
+    """A number of things in words.
+
+    Examples
+    --------
+    >>> counted(1, "rule"), counted(1200, "rule")
+    ('1 rule', '1,200 rules')
+    """
+    return f"{number:,} {what}{'s'[: number != 1]}"
 
 
 def marked_example(example: Example) -> str:
