@@ -3,7 +3,7 @@
 Every ``ext/tsgkit/NAME.pyx`` becomes the module ``tsgkit.NAME``. In the environment, ``TSGKIT_CHECKED=1`` asks for
 bounds checks, ``TSGKIT_SANITIZE=1`` for the address and undefined behaviour sanitizers, ``TSGKIT_QUICK=1`` for code
 that is compiled quickly and runs slowly; changing the mode forces a rebuild. ``TSGKIT_MODULES`` names the modules to
-build, separated by spaces, instead of all.
+build, separated by blanks, instead of all.
 """
 
 import os
@@ -20,8 +20,8 @@ CHECKED, SANITIZED, QUICK = (
 MODE = "sanitized" if SANITIZED else "checked" if CHECKED else "quick" if QUICK else "release"
 MODULES = os.environ.get("TSGKIT_MODULES", "").split()
 SOURCES = Path("ext/tsgkit")
-# setuptools recompiles a module when one of these is newer than it, and an sdist contains them.
-HEADERS = sorted(str(path) for pattern in ("*.pxd", "*.hpp") for path in SOURCES.glob(pattern))
+# setuptools recompiles a module when one of these is newer than it; Cython itself follows the .pxd files.
+HEADERS = sorted(str(path) for path in SOURCES.glob("*.hpp"))
 
 DIRECTIVES = {
     "language_level": 3,

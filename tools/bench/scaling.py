@@ -124,13 +124,8 @@ def trees_of(path: Path | None, skip: int, count: int) -> list[Tree]:
     return [tree for tree, _ in zip(trees, range(count), strict=False)]
 
 
-<<<<<<< HEAD
-def timed_sweeps(training: TsgTraining | SrTraining, first: int, n_sweeps: int) -> float:
-    """Seconds of processor time per sweep from iteration `first` on, after as many sweeps for warming up."""
-=======
 def timed_sweeps(training: Training, first: int, n_sweeps: int) -> float:
-    """Seconds of processor time of a sweep from iteration `first` on, after as many sweeps that do not count."""
->>>>>>> e45f2d2 (Callers and tests use the entries of models, one Training for all of them)
+    """Seconds of processor time per sweep from iteration `first` on, after as many sweeps for warming up."""
     for iteration in range(first, first + n_sweeps):
         training.iterate(iteration)
     started = time.process_time()

@@ -65,44 +65,17 @@ def corpus_of(job: str, treebank: str) -> FlatCorpus:
     return prepare(read_trees(treebank), binarization=Binarization(method, 0), unknown=unknown)
 
 
-<<<<<<< HEAD
-def training_of(job: str, corpus: FlatCorpus, iterations: int) -> TsgTraining | SrTraining:
-    """The sampler of a job with empty restaurants.
-=======
 def training_of(job: str, corpus: FlatCorpus, iterations: int) -> Training:
-    """The sampler of a job with nobody seated.
->>>>>>> e45f2d2 (Callers and tests use the entries of models, one Training for all of them)
+    """The sampler of a job with empty restaurants.
 
     The model is its last sample alone: the mean of several grows with every one of them, as it should.
     """
     settings: Settings
     if job in ("srtsg", "sites"):
-<<<<<<< HEAD
         # Two splits; then one phase for sites and one for sites and subcategories jointly.
         split = max(1, iterations // (20 if job == "sites" else 2))
         rest = max(0, iterations - 2 * split) // 2 if job == "sites" else 0
-        own = SrSettings(splits=2, split_iterations=split, site_iterations=rest, joint_iterations=rest, average=1)
-        return SrTraining(corpus, own, seed=1)
-    sampler = "local" if job == "local" else "blocked"
-    settings = TsgSettings(sampler=sampler, insertion=job == "insertion", type_moves=50, average=1)
-    return TsgTraining(corpus, settings, iterations=iterations, seed=1)
-
-
-def require_empty(training: TsgTraining | SrTraining) -> None:
-    """Unseat all customers: every restaurant must be empty then."""
-    counts: list[np.ndarray]
-    if isinstance(training, TsgTraining):
-        training.sampler.empty()
-        counts = [training.sampler.houses()]
-    elif training.site_sampler is not None:
-        training.site_sampler.empty()
-        counts = [training.site_sampler.houses(kind)[:2] for kind in (*SR_KINDS, "dish")]
-=======
-        # Two splits; then, of sites, a phase of their own and one together with subcategories.
-        split = max(1, iterations // (20 if job == "sites" else 2))
-        rest = max(0, iterations - 2 * split) // 2 if job == "sites" else 0
         settings = SrSettings(splits=2, split_iterations=split, site_iterations=rest, joint_iterations=rest, average=1)
->>>>>>> e45f2d2 (Callers and tests use the entries of models, one Training for all of them)
     else:
         sampler = "local" if job == "local" else "blocked"
         make = InsertionSettings if job == "insertion" else TsgSettings

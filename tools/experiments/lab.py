@@ -42,22 +42,12 @@ class Job:
     Attributes
     ----------
     name : str
-<<<<<<< HEAD
         Name of its files, without the seed.
-    model : {"cfg", "tsg", "srtsg"}
-    settings : dict
-        Settings of the training that differ from the defaults.
-    seed : int
-    iterations : int
-        Iterations of a tsg; the other models have none, or have them in their settings.
-=======
-        Of its files; without the seed.
     model : str
         The name of its entry.
     settings : dict
-        Those of the training that are not the defaults.
+        Settings of the training that differ from the defaults.
     seed : int
->>>>>>> e45f2d2 (Callers and tests use the entries of models, one Training for all of them)
     binarization : Binarization
     unknown : UnknownWords
     objectives : sequence of str
@@ -240,13 +230,8 @@ def score_of(parser: Parser, gold: Sequence[Tree]) -> Figures:
 
 
 def job_settings(job: Job) -> Figures:
-<<<<<<< HEAD
     """The settings on which the scores of a run depend, as plain JSON."""
-    names = ("model", "settings", "seed", "iterations", "binarization", "unknown")
-=======
-    """What the figures of a run depend on, as plain JSON."""
     names = ("model", "settings", "seed", "binarization", "unknown")
->>>>>>> e45f2d2 (Callers and tests use the entries of models, one Training for all of them)
     settings = {name: getattr(job, name) for name in names}
     settings |= {name: asdict(settings[name]) for name in ("binarization", "unknown")}
     return json.loads(json.dumps(settings))

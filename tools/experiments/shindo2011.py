@@ -93,13 +93,8 @@ def rate_of(figures: list[Figures]) -> float:
 
 
 def auxiliary_trees(path: Path) -> Iterator[tuple[str, ...]]:
-<<<<<<< HEAD
     """The most frequent lexicalised auxiliary trees: tree, side of the foot on which its words are, count."""
-    table = FragmentTable.of_model(Model.load(path))
-=======
-    """The most used auxiliary trees with words: count, tree, side of the foot's material."""
     table = fragments_of(Model.load(path))
->>>>>>> e45f2d2 (Callers and tests use the entries of models, one Training for all of them)
     for number in table.select(kind="auxiliary", lexicalised=True, sort="count")[:N_AUXILIARY]:
         fragment = table.fragment(number)
         brackets = with_bare_foot(fragment.brackets, fragment.root)

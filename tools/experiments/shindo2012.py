@@ -114,26 +114,17 @@ DESCRIPTIONS = {
     "no-merge": "SR-TSG without merging",
     "joint-loss": "SR-TSG, merged by the joint loss",
     "tree-level": "SR-TSG with the tree-level sampler",
-<<<<<<< HEAD
     "frequency-base": "SR-TSG, base distribution P0 by frequency",
-=======
-    "frequency-base": "SR-TSG, base distribution by frequency",
->>>>>>> e45f2d2 (Callers and tests use the entries of models, one Training for all of them)
 }
 
 
 def jobs_of(scale: Scale, ablations: bool, only: set[str] | None) -> dict[str, list[Job]]:
-<<<<<<< HEAD
     """All runs, by setting; the default setting has as many as the product needs."""
-    tsg = {"average": scale.average, "average_every": 10 if scale.tsg_iterations > 100 else 1}
-=======
-    """All runs, by setting; the usual one has as many as the product needs."""
     tsg = {
         "iterations": scale.tsg_iterations,
         "average": scale.average,
         "average_every": 10 if scale.tsg_iterations > 100 else 1,
     }
->>>>>>> e45f2d2 (Callers and tests use the entries of models, one Training for all of them)
     jobs = {
         "cfg": [Job("cfg", "cfg", parts=PARTS)],
         "tsg": [Job("tsg", "tsg", tsg, seed, parts=PARTS) for seed in range(1, scale.seeds + 1)],
@@ -168,14 +159,8 @@ def best_on_dev(figures: list[Figures]) -> Figures:
 
 
 def size_histogram(path: Path) -> Counter[int]:
-<<<<<<< HEAD
     """Counts of fragments by size in the training trees, ignoring subcategories."""
-    model = Model.load(path)
-    table = refined_fragments(model) if model.kind == "srtsg" else FragmentTable.of_model(model)
-=======
-    """How often fragments of each size are used in the training trees, without their subcategories."""
     table = fragments_of(Model.load(path))
->>>>>>> e45f2d2 (Callers and tests use the entries of models, one Training for all of them)
     sizes: Counter[int] = Counter()
     for size, _, count in table.size_histogram(range(len(table.counts))):
         sizes[min(size, LARGEST_SIZE)] += round(count)
