@@ -1,0 +1,67 @@
+# Any refinement of the rules of a treebank in a `BackOff`: addresses by hashing, sums over subcategories.
+#
+# Subcategories are counted from 0 within their label. Symbols come label by label, contexts in the order of symbols.
+from libc.stdint cimport int32_t
+
+from tsgkit._backoff cimport Address, BackOff, RefinedRule, n_classes, probability_at, seat_at, unseat_at
+from tsgkit._random cimport Rng
+from tsgkit._restaurant cimport SeatingLog
+from tsgkit._types cimport symbol_t
+
+
+# Open the restaurants and cells of all levels, with nobody in them.
+cdef int open_hashed(BackOff* b) except -1 nogil
+
+cdef inline symbol_t n_subcategories(const BackOff* b, symbol_t label) noexcept nogil:
+    """Of a label; 1 of a child that a rule does not have."""
+    return 1 if label < 0 else b.first_symbol[label + 1] - b.first_symbol[label]
+
+
+cdef inline symbol_t symbol_of(const BackOff* b, const RefinedRule* rule) noexcept nogil:
+    """The refined symbol of a rule's parent."""
+    return b.first_symbol[b.rule_label[rule.rule]] + rule.parent
+
+
+cdef inline double probability(const BackOff* b, const RefinedRule* rule) noexcept nogil:
+    """The probability of a refined rule for the next customer."""
+    cdef Address address
+    find_address(b, rule, &address)
+    return probability_at(b, &address)
+
+
+cdef inline double seat_rule(BackOff* b, const RefinedRule* rule, Rng* rng, SeatingLog* seatings) except -1.0 nogil:
+    """Seat a customer of a refined rule; its probability before that."""
+    cdef Address address
+    make_address(b, rule, &address)
+    return seat_at(b, &address, rng, seatings)
+
+
+cdef inline double unseat_rule(BackOff* b, const RefinedRule* rule, Rng* rng, SeatingLog* seatings) except -1.0 nogil:
+    """Unseat a customer of a refined rule; its probability after that."""
+    cdef Address address
+    find_address(b, rule, &address)
+    return unseat_at(b, &address, rng, seatings)
+
+
+cdef inline int32_t class_cell(const BackOff* b, symbol_t row, symbol_t word_class) noexcept nogil:
+    """The cell of a class in J_{x_k}, where the row is a symbol, or J_x, where it is a label."""
+    return row * n_classes(b) + word_class
+
+
+cdef void find_address(const BackOff* b, const RefinedRule* rule, Address* address) noexcept nogil
+cdef int make_address(BackOff* b, const RefinedRule* rule, Address* address) except -1 nogil
+# The cell at a level of a rule as `rule_of_cell` has it, with a context in place of the parent's subcategory: NOT_SEEN
+# if there is none, or made if it is new.
+cdef int32_t find_cell(const BackOff* b, int level, const RefinedRule* rule) noexcept nogil
+cdef int32_t make_cell(BackOff* b, int level, const RefinedRule* rule) except -1 nogil
+
+# Sums over the children's subcategories of the rule's probability times their values, for every subcategory of the
+# parent and for one. A child that the rule does not have has the one value 1.
+cdef void sums(const BackOff* b, symbol_t rule, const double* left, const double* right, double* result) noexcept nogil
+cdef double sum_for(const BackOff* b, symbol_t rule, symbol_t parent, const double* left,
+                    const double* right) noexcept nogil
+# Draw the children's subcategories from the terms of `sum_for`.
+cdef void draw_children(const BackOff* b, RefinedRule* rule, const double* left, const double* right,
+                        Rng* rng) noexcept nogil
+# Forget empty cells of rules, and bring the others into an order that does not depend on how they came.
+cdef int sort_cells(BackOff* b) except -1 nogil

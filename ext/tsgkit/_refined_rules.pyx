@@ -1,0 +1,585 @@
+"""Any refinement of the rules of a treebank: addresses by hashing, and sums over subcategories.
+
+What was seen of every treebank rule is a list, so that sums over subcategories cost as much as was seen. With two
+levels of rules,
+
+    sum_{l,m} H(k, l, m) L[l] R[m] = sum_{seen in H} w L[l] R[m]
+                                     + b_k ( sum_{seen in I} w L[l] R[m] + b P0 sum(L) sum(R) )
+"""
+
+import numpy as np
+
+from tsgkit._backoff import level_names, level_number
+from tsgkit._trees import validate_trees
+
+from cython.operator cimport dereference
+from libc.stdint cimport int32_t, uint64_t
+from libcpp.algorithm cimport sort
+from libcpp.map cimport map as cpp_map
+from libcpp.pair cimport pair
+from libcpp.unordered_map cimport unordered_map
+from libcpp.utility cimport move
+from libcpp.vector cimport vector
+
+from tsgkit._backoff cimport (
+    MOST_LEVELS, MOST_SUBCATEGORIES, NOT_SEEN, Address, BackOff, Level, RefinedRule, class_level, copy_rules,
+    fill_table_arrays, label_class_level, n_classes, n_pairs, n_rules, n_symbols, open_restaurants, parameters_of,
+    restaurants_of, set_parameters_of, unseat_at, word_base, word_level,
+)
+from tsgkit._random cimport Rng, Stream
+from tsgkit._restaurant cimport (
+    Restaurant, SeatingLog, TableArray, Tables, denominator, new_weight, old_weight, rollback,
+)
+from tsgkit._types cimport symbol_t
+
+
+# ---- opening ----------------------------------------------------------------------------------------------------
+
+def validate_order(symbol_label, levels, n_labels):
+    """Refuse symbols and contexts that hashed addresses cannot have: they come in the same order, label by label."""
+    sizes = np.bincount(symbol_label, minlength=n_labels)
+    if (sizes < 1).any() or (np.diff(symbol_label) < 0).any():
+        raise ValueError("symbols do not come label by label")
+    if (sizes > MOST_SUBCATEGORIES).any():
+        raise ValueError("a label has too many subcategories")
+    if any((np.diff(context) < 0).any() for context in levels.contexts):
+        raise ValueError("contexts do not come in the order of symbols")
+
+
+cdef int first_of_labels(const vector[symbol_t]* labels, symbol_t n_labels, vector[symbol_t]* first) except -1 nogil:
+    """Per label and one more, where it begins in an array that is sorted."""
+    cdef size_t position
+    cdef symbol_t label
+    first.assign(n_labels + 1, 0)
+    for position in range(labels.size()):
+        first[0][labels[0][position] + 1] += 1
+    for label in range(n_labels):
+        first[0][label + 1] += first[0][label]
+    return 0
+
+
+cdef int open_class_cells(BackOff* b, int level, symbol_t n_rows) except -1 nogil:
+    """A cell of every class for every row."""
+    cdef size_t cell, n_cells = <size_t>n_rows * n_classes(b)
+    b.levels[level].cells.clear()
+    b.levels[level].cells.resize(n_cells)
+    b.levels[level].restaurant_of_cell.resize(n_cells)
+    for cell in range(n_cells):
+        b.levels[level].restaurant_of_cell[cell] = <symbol_t>(cell // n_classes(b))
+    return 0
+
+
+cdef int open_hashed(BackOff* b) except -1 nogil:
+    """Symbols and contexts come in the same order, label by label: `validate_order`."""
+    cdef cpp_map[pair[symbol_t, symbol_t], symbol_t] restaurant_of_tag
+    cdef pair[symbol_t, symbol_t] tag
+    cdef vector[symbol_t] word_restaurant_label
+    cdef symbol_t rule
+    cdef int number
+    b.word_restaurant.assign(n_rules(b), -1)
+    for rule in range(n_rules(b)):
+        if b.rule_class[rule] < 0:
+            continue
+        tag = pair[symbol_t, symbol_t](b.rule_label[rule], b.rule_class[rule])
+        if restaurant_of_tag.count(tag) == 0:
+            restaurant_of_tag.insert(
+                pair[pair[symbol_t, symbol_t], symbol_t](tag, <symbol_t>word_restaurant_label.size()))
+            word_restaurant_label.push_back(b.rule_label[rule])
+        b.word_restaurant[rule] = dereference(restaurant_of_tag.find(tag)).second
+    open_restaurants(b, &word_restaurant_label)
+    first_of_labels(&b.symbol_label, b.n_labels, &b.first_symbol)
+    for number in range(b.n_rule_levels):
+        first_of_labels(&b.levels[number].pair, b.n_labels, &b.levels[number].first_context)
+        b.levels[number].cells.clear()
+        b.levels[number].restaurant_of_cell.clear()
+        b.levels[number].rule_of_cell.clear()
+        b.levels[number].cell_of.clear()
+        b.levels[number].seen.clear()
+        b.levels[number].seen.resize(n_rules(b))
+    open_class_cells(b, class_level(b), n_symbols(b))
+    open_class_cells(b, label_class_level(b), b.n_labels)
+    b.levels[word_level(b)].cells.clear()
+    b.levels[word_level(b)].restaurant_of_cell.clear()
+    if n_classes(b):
+        b.levels[word_level(b)].cells.resize(n_rules(b))
+        b.levels[word_level(b)].restaurant_of_cell = b.word_restaurant
+    return 0
+
+
+# ---- addresses --------------------------------------------------------------------------------------------------
+
+cdef inline uint64_t key_of(const RefinedRule* rule) noexcept nogil:
+    """Of a rule with a context in place of its parent. Keys are in the order of rule, context and children."""
+    return <uint64_t>rule.rule << 30 | <uint64_t>rule.parent << 20 | <uint64_t>rule.left << 10 | <uint64_t>rule.right
+
+
+cdef int32_t find_cell(const BackOff* b, int level, const RefinedRule* rule) noexcept nogil:
+    cdef unordered_map[uint64_t, int32_t].const_iterator found = b.levels[level].cell_of.const_find(key_of(rule))
+    return NOT_SEEN if found == b.levels[level].cell_of.const_end() else dereference(found).second
+
+
+cdef int32_t make_cell(BackOff* b, int level, const RefinedRule* rule) except -1 nogil:
+    cdef int32_t cell = find_cell(b, level, rule)
+    cdef Level* here = &b.levels[level]
+    if cell != NOT_SEEN:
+        return cell
+    cell = <int32_t>here.cells.size()
+    here.cells.resize(cell + 1)
+    here.rule_of_cell.push_back(rule[0])
+    here.restaurant_of_cell.push_back(here.first_context[b.rule_label[rule.rule]] + rule.parent)
+    here.seen[rule.rule].push_back(cell)
+    here.cell_of.insert(pair[uint64_t, int32_t](key_of(rule), cell))
+    return cell
+
+
+cdef inline RefinedRule in_context(const BackOff* b, int level, const RefinedRule* rule) noexcept nogil:
+    """The rule with its context at a level in place of its parent's subcategory."""
+    cdef RefinedRule result = rule[0]
+    cdef const Level* here = &b.levels[level]
+    result.parent = here.context[symbol_of(b, rule)] - here.first_context[b.rule_label[rule.rule]]
+    return result
+
+
+cdef inline int begin_address(const BackOff* b, const RefinedRule* rule, Address* address) noexcept nogil:
+    """All of an address but the cells at the levels of rules; the number of these levels."""
+    cdef symbol_t symbol = symbol_of(b, rule), label = b.rule_label[rule.rule], word_class = b.rule_class[rule.rule]
+    cdef int level, n_used = b.n_used
+    address.rule, address.label, address.word_class = rule.rule, label, word_class
+    if word_class >= 0:
+        address.of_class.restaurant, address.of_class.cell = symbol, class_cell(b, symbol, word_class)
+        address.of_label_class.restaurant, address.of_label_class.cell = label, class_cell(b, label, word_class)
+        address.of_word.restaurant, address.of_word.cell = b.word_restaurant[rule.rule], rule.rule
+        n_used = min(n_used, 1)
+    for level in range(n_used):
+        address.rules[level].restaurant = b.levels[level].context[symbol]
+    return n_used
+
+
+cdef void find_address(const BackOff* b, const RefinedRule* rule, Address* address) noexcept nogil:
+    """Where a rule has its tables; `NOT_SEEN` where it has none."""
+    cdef RefinedRule there
+    cdef int level
+    for level in range(begin_address(b, rule, address)):
+        there = in_context(b, level, rule)
+        address.rules[level].cell = find_cell(b, level, &there)
+
+
+cdef int make_address(BackOff* b, const RefinedRule* rule, Address* address) except -1 nogil:
+    """Where a rule has its tables, or will have them."""
+    cdef RefinedRule there
+    cdef int level
+    for level in range(begin_address(b, rule, address)):
+        there = in_context(b, level, rule)
+        address.rules[level].cell = make_cell(b, level, &there)
+    return 0
+
+
+cdef int sort_cells(BackOff* b) except -1 nogil:
+    cdef int level
+    for level in range(b.n_rule_levels):
+        sort_cells_of(b, &b.levels[level])
+    return 0
+
+
+cdef int sort_cells_of(BackOff* b, Level* level) except -1 nogil:
+    cdef vector[pair[uint64_t, int32_t]] order
+    cdef vector[Tables] cells
+    cdef vector[RefinedRule] rules
+    cdef vector[symbol_t] restaurants
+    cdef size_t position
+    cdef int32_t cell
+    for position in range(level.cells.size()):
+        if level.cells[position].n_customers:
+            order.push_back(pair[uint64_t, int32_t](key_of(&level.rule_of_cell[position]), <int32_t>position))
+    sort(order.begin(), order.end())
+    cells.resize(order.size())
+    for position in range(level.seen.size()):
+        level.seen[position].clear()
+    level.cell_of.clear()
+    for position in range(order.size()):
+        cell = order[position].second
+        cells[position] = move(level.cells[cell])
+        rules.push_back(level.rule_of_cell[cell])
+        restaurants.push_back(level.restaurant_of_cell[cell])
+        level.seen[rules[position].rule].push_back(<int32_t>position)
+        level.cell_of.insert(pair[uint64_t, int32_t](order[position].first, <int32_t>position))
+    level.cells.swap(cells)
+    level.rule_of_cell.swap(rules)
+    level.restaurant_of_cell.swap(restaurants)
+    return 0
+
+
+# ---- sums over the children's subcategories -------------------------------------------------------------------------
+
+cdef inline double total_of(const double* values, symbol_t n_values) noexcept nogil:
+    cdef double result = 0.0
+    cdef symbol_t number
+    for number in range(n_values):
+        result += values[number]
+    return result
+
+
+cdef inline double sum_of_p0(const BackOff* b, symbol_t rule, const double* left, const double* right) noexcept nogil:
+    return (
+        total_of(left, n_subcategories(b, b.rule_left_label[rule]))
+        * total_of(right, n_subcategories(b, b.rule_right_label[rule]))
+        * b.rule_base[rule]
+    )
+
+
+cdef inline double word_base_of(const BackOff* b, symbol_t rule, symbol_t parent) noexcept nogil:
+    """What the first level backs off to for a word with a class."""
+    cdef RefinedRule refined
+    cdef Address address
+    refined.rule, refined.parent, refined.left, refined.right = rule, parent, 0, 0
+    begin_address(b, &refined, &address)
+    return word_base(b, &address)
+
+
+cdef void fill_base_sums(
+    const BackOff* b, symbol_t rule, const double* left, const double* right, double* result
+) noexcept nogil:
+    """The sums of what the first level backs off to, for every subcategory of the parent."""
+    cdef symbol_t label = b.rule_label[rule], first = b.first_symbol[label], n_parents = n_subcategories(b, label)
+    cdef symbol_t context, n_contexts, first_context, parent
+    # Per context of one level: what comes from the level below, then the sum; and the sum over what was seen.
+    cdef double values[MOST_SUBCATEGORIES]
+    cdef double of_seen[MOST_SUBCATEGORIES]
+    cdef const Level* here
+    cdef const Restaurant* restaurant
+    cdef int level
+    values[0] = sum_of_p0(b, rule, left, right)
+    if b.n_used < 2:
+        for parent in range(n_parents):
+            result[parent] = b.rule_share[label] * values[0]
+        return
+    for level in range(b.n_used - 1, 0, -1):
+        here = &b.levels[level]
+        first_context = here.first_context[label]
+        n_contexts = here.first_context[label + 1] - first_context
+        for context in range(n_contexts):
+            of_seen[context] = 0.0
+        add_seen(b, here, rule, left, right, of_seen)
+        # From the last on: a context backs off to one of the same number or a smaller one.
+        for context in range(n_contexts - 1, -1, -1):
+            restaurant = &here.restaurants[first_context + context]
+            values[context] = of_seen[context] + new_weight(restaurant) * values[below_of(b, level, label, context)]
+            if level == 1:
+                values[context] = b.rule_share[label] * values[context]
+            values[context] = values[context] / denominator(restaurant)
+    for parent in range(n_parents):
+        result[parent] = values[b.levels[1].context[first + parent] - b.levels[1].first_context[label]]
+
+
+cdef inline symbol_t below_of(const BackOff* b, int level, symbol_t label, symbol_t context) noexcept nogil:
+    """What a context backs off to, counted within the label; 0 for P0."""
+    if level == b.n_used - 1:
+        return 0
+    return (
+        b.levels[level].backs_off_to[b.levels[level].first_context[label] + context]
+        - b.levels[level + 1].first_context[label]
+    )
+
+
+cdef inline void add_seen(
+    const BackOff* b, const Level* level, symbol_t rule, const double* left, const double* right, double* of_seen
+) noexcept nogil:
+    """Add what the tables of a rule weigh at a level, by context."""
+    cdef const RefinedRule* refined
+    cdef size_t position
+    cdef int32_t cell
+    for position in range(level.seen[rule].size()):
+        cell = level.seen[rule][position]
+        if level.cells[cell].n_customers == 0:
+            continue
+        refined = &level.rule_of_cell[cell]
+        of_seen[refined.parent] += (
+            old_weight(&level.restaurants[level.restaurant_of_cell[cell]], &level.cells[cell])
+            * left[refined.left] * right[refined.right]
+        )
+
+
+cdef void sums(const BackOff* b, symbol_t rule, const double* left, const double* right, double* result) noexcept nogil:
+    cdef symbol_t label = b.rule_label[rule], n_parents = n_subcategories(b, label), parent
+    cdef const Level* top = &b.levels[0]
+    cdef const Restaurant* restaurants
+    cdef const RefinedRule* refined
+    cdef size_t position
+    cdef int32_t cell
+    if b.rule_class[rule] >= 0:
+        for parent in range(n_parents):
+            result[parent] = word_base_of(b, rule, parent)
+    else:
+        fill_base_sums(b, rule, left, right, result)
+    if b.n_used == 0:
+        return
+    restaurants = &top.restaurants[b.first_symbol[label]]
+    for parent in range(n_parents):
+        result[parent] *= new_weight(&restaurants[parent]) / denominator(&restaurants[parent])
+    for position in range(top.seen[rule].size()):
+        cell = top.seen[rule][position]
+        if top.cells[cell].n_customers == 0:
+            continue
+        refined = &top.rule_of_cell[cell]
+        parent = refined.parent
+        result[parent] += (
+            old_weight(&restaurants[parent], &top.cells[cell]) / denominator(&restaurants[parent])
+            * left[refined.left] * right[refined.right]
+        )
+
+
+cdef inline double sum_of_seen(
+    const Level* level, const Restaurant* restaurant, symbol_t rule, symbol_t context, const double* left,
+    const double* right,
+) noexcept nogil:
+    """What the tables of a rule weigh in one context of a level."""
+    cdef const RefinedRule* refined
+    cdef double result = 0.0
+    cdef size_t position
+    cdef int32_t cell
+    for position in range(level.seen[rule].size()):
+        cell = level.seen[rule][position]
+        refined = &level.rule_of_cell[cell]
+        if refined.parent == context and level.cells[cell].n_customers:
+            result += old_weight(restaurant, &level.cells[cell]) * left[refined.left] * right[refined.right]
+    return result
+
+
+cdef double sum_for(
+    const BackOff* b, symbol_t rule, symbol_t parent, const double* left, const double* right
+) noexcept nogil:
+    cdef symbol_t label = b.rule_label[rule], symbol = b.first_symbol[label] + parent, context
+    cdef const Level* here
+    cdef const Restaurant* restaurant
+    cdef double value
+    cdef int level, n_used = b.n_used
+    if b.rule_class[rule] >= 0:
+        value = word_base_of(b, rule, parent)
+        n_used = min(n_used, 1)
+    else:
+        value = sum_of_p0(b, rule, left, right)
+        if n_used < 2:
+            value = b.rule_share[label] * value
+    for level in range(n_used - 1, -1, -1):
+        here = &b.levels[level]
+        context = here.context[symbol]
+        restaurant = &here.restaurants[context]
+        value = (
+            sum_of_seen(here, restaurant, rule, context - here.first_context[label], left, right)
+            + new_weight(restaurant) * value
+        )
+        if level == 1:
+            value = b.rule_share[label] * value
+        value = value / denominator(restaurant)
+    return value
+
+
+cdef inline symbol_t draw_one(const double* values, symbol_t n_values, Rng* rng) noexcept nogil:
+    cdef double target = rng.uniform() * total_of(values, n_values)
+    cdef symbol_t last = 0, number
+    for number in range(n_values):
+        if values[number] <= 0.0:
+            continue
+        last = number
+        target -= values[number]
+        if target < 0.0:
+            break
+    return last
+
+
+cdef void draw_children(
+    const BackOff* b, RefinedRule* rule, const double* left, const double* right, Rng* rng
+) noexcept nogil:
+    cdef symbol_t label = b.rule_label[rule.rule], symbol = symbol_of(b, rule), context
+    cdef double target = rng.uniform() * sum_for(b, rule.rule, rule.parent, left, right), scale
+    cdef const Level* here
+    cdef const Restaurant* restaurant
+    cdef const RefinedRule* refined
+    cdef size_t position
+    cdef int32_t cell
+    cdef int level
+    for level in range(b.n_used):
+        here = &b.levels[level]
+        restaurant = &here.restaurants[here.context[symbol]]
+        context = here.context[symbol] - here.first_context[label]
+        scale = 1.0 / denominator(restaurant)
+        for position in range(here.seen[rule.rule].size()):
+            cell = here.seen[rule.rule][position]
+            refined = &here.rule_of_cell[cell]
+            if refined.parent != context or here.cells[cell].n_customers == 0:
+                continue
+            target -= old_weight(restaurant, &here.cells[cell]) * scale * left[refined.left] * right[refined.right]
+            if target < 0.0:
+                rule.left, rule.right = refined.left, refined.right
+                return
+        target /= new_weight(restaurant) * scale
+        if level == 0:
+            target /= b.rule_share[label]
+    rule.left = draw_one(left, n_subcategories(b, b.rule_left_label[rule.rule]), rng)
+    rule.right = draw_one(right, n_subcategories(b, b.rule_right_label[rule.rule]), rng)
+
+
+# ---- for Python -----------------------------------------------------------------------------------------------------
+
+cdef class RuleHierarchy:
+    """The restaurants of refined rules by themselves, whose customers are seated one by one.
+
+    Parameters
+    ----------
+    trees : TreeArrays
+        Their rules count, and not the nodes.
+    symbol_label : array of int, one per refined symbol
+        Its label; the symbols of a label come one after the other, in the order of labels.
+    levels : tsgkit.models.back_off.Levels
+    rule_base : array of float, one per rule
+        P0: the probability of each refinement of a treebank rule.
+    rule_class : array of int, one per rule
+        The class of a lexical rule's word; -1 for other rules, and where words have no classes.
+    lexical_share : array of float, one per label
+        The share of words among the rules of a label, where words have classes.
+    class_word_base : array of float, one per class
+        P0 of each word of a class.
+
+    Notes
+    -----
+    Rules are given as ``rule, parent, left, right``: a treebank rule and the subcategories of its parent and children,
+    counted within their labels; 0 for a child that the rule does not have.
+    """
+
+    cdef BackOff back_off
+    cdef SeatingLog seatings
+    cdef readonly object trees
+    cdef readonly tuple names
+
+    def __init__(
+        self, trees, symbol_label, levels, rule_base, rule_class, lexical_share, class_word_base,
+    ):
+        validate_trees(trees)
+        copy_rules(
+            &self.back_off, trees, symbol_label, levels, rule_base, rule_class, lexical_share, class_word_base)
+        validate_order(np.asarray(symbol_label), levels, trees.n_labels)
+        self.trees, self.names = trees, level_names(levels)
+        with nogil:
+            open_hashed(&self.back_off)
+        set_parameters_of(&self.back_off, np.tile([[0.5], [1.0]], (1, n_pairs(&self.back_off))))
+
+    cdef RefinedRule checked(self, rule, parent, left, right) except *:
+        cdef BackOff* b = &self.back_off
+        cdef RefinedRule result
+        if not 0 <= rule < n_rules(b):
+            raise ValueError("a rule is out of range")
+        result.rule, result.parent, result.left, result.right = rule, parent, left, right
+        if not (
+            0 <= parent < n_subcategories(b, b.rule_label[result.rule])
+            and 0 <= left < n_subcategories(b, b.rule_left_label[result.rule])
+            and 0 <= right < n_subcategories(b, b.rule_right_label[result.rule])
+        ):
+            raise ValueError("a rule's subcategory is out of range")
+        return result
+
+    def parameters(self):
+        """Discounts and strengths: for every label at each level of rules, of J and of W, and of all J_x."""
+        return parameters_of(&self.back_off)
+
+    def set_parameters(self, values):
+        """Set what `parameters` gave."""
+        set_parameters_of(&self.back_off, values)
+
+    def probability(self, rule, parent=0, left=0, right=0):
+        """The probability of a refined rule for the next customer."""
+        cdef RefinedRule refined = self.checked(rule, parent, left, right)
+        return probability(&self.back_off, &refined)
+
+    def seat(self, rule, parent, left, right, Stream stream):
+        """Seat a customer of a refined rule; its probability before that."""
+        cdef RefinedRule refined = self.checked(rule, parent, left, right)
+        return seat_rule(&self.back_off, &refined, &stream.rng, &self.seatings)
+
+    def unseat(self, rule, parent, left, right, Stream stream):
+        """Unseat a customer of a refined rule, any of them; its probability after that."""
+        cdef RefinedRule refined = self.checked(rule, parent, left, right)
+        cdef Address address
+        find_address(&self.back_off, &refined, &address)
+        if self.back_off.n_used and (
+            address.rules[0].cell == NOT_SEEN
+            or self.back_off.levels[0].cells[address.rules[0].cell].n_customers == 0
+        ):
+            raise ValueError("no customer of this rule is seated")
+        return unseat_at(&self.back_off, &address, &stream.rng, &self.seatings)
+
+    def roll_back(self, mark=0):
+        """Undo what was done since the log had `mark` entries."""
+        cdef TableArray[MOST_LEVELS + 3] arrays
+        if not 0 <= mark <= self.n_logged:
+            raise ValueError("the log of seatings has no such entry")
+        fill_table_arrays(&self.back_off, arrays)
+        rollback(&self.seatings, arrays, mark)
+
+    @property
+    def n_logged(self):
+        """How many customers sat down or left so far, at any level."""
+        return self.seatings.entries.size()
+
+    def sums(self, rule, left, right):
+        """For every subcategory of the parent, the sum over those of the children of probability times values."""
+        cdef const double[::1] lefts = self.values_of(rule, self.trees.rule_left_label, left)
+        cdef const double[::1] rights = self.values_of(rule, self.trees.rule_right_label, right)
+        result = np.empty(n_subcategories(&self.back_off, self.trees.rule_label[rule]))
+        cdef double[::1] view = result
+        sums(&self.back_off, rule, &lefts[0], &rights[0], &view[0])
+        return result
+
+    def sum_for(self, rule, parent, left, right):
+        """The same for one subcategory of the parent."""
+        cdef RefinedRule refined = self.checked(rule, parent, 0, 0)
+        cdef const double[::1] lefts = self.values_of(rule, self.trees.rule_left_label, left)
+        cdef const double[::1] rights = self.values_of(rule, self.trees.rule_right_label, right)
+        return sum_for(&self.back_off, refined.rule, refined.parent, &lefts[0], &rights[0])
+
+    def draw_children(self, rule, parent, left, right, Stream stream):
+        """The subcategories of the children, drawn from the terms of `sum_for`."""
+        cdef RefinedRule refined = self.checked(rule, parent, 0, 0)
+        cdef const double[::1] lefts = self.values_of(rule, self.trees.rule_left_label, left)
+        cdef const double[::1] rights = self.values_of(rule, self.trees.rule_right_label, right)
+        draw_children(&self.back_off, &refined, &lefts[0], &rights[0], &stream.rng)
+        return refined.left, refined.right
+
+    def values_of(self, rule, child_label, values):
+        """The values of all subcategories of a child; 1 for a child that the rule does not have."""
+        if not 0 <= rule < self.trees.n_rules:
+            raise ValueError("a rule is out of range")
+        values = np.ones(1) if child_label[rule] < 0 else np.ascontiguousarray(values, dtype=np.float64)
+        if values.shape != (n_subcategories(&self.back_off, child_label[rule]),):
+            raise ValueError("one value is needed for every subcategory of a child")
+        return values
+
+    def sort_cells(self):
+        """Forget empty cells, and sort the others."""
+        sort_cells(&self.back_off)
+        self.seatings.entries.clear()
+
+    def restaurants(self, kind):
+        """Customers, tables, discount and strength of all restaurants of a kind."""
+        return restaurants_of(&self.back_off, level_number(self.names, kind))
+
+    def cells(self, kind):
+        """The dishes of a kind that have customers: restaurant, dish, customers and tables.
+
+        A dish of rules is a rule with its children's subcategories, one of classes or words is a number.
+        """
+        cdef int level = level_number(self.names, kind)
+        cdef const Level* here = &self.back_off.levels[level]
+        cdef size_t cell
+        rows = []
+        for cell in range(here.cells.size()):
+            if here.cells[cell].n_customers == 0:
+                continue
+            if level < self.back_off.n_rule_levels:
+                dish = (here.rule_of_cell[cell].rule, here.rule_of_cell[cell].left, here.rule_of_cell[cell].right)
+            elif level == word_level(&self.back_off):
+                dish = cell
+            else:
+                dish = cell % n_classes(&self.back_off)
+            rows.append(
+                (here.restaurant_of_cell[cell], dish, here.cells[cell].n_customers, here.cells[cell].n_tables))
+        return rows
