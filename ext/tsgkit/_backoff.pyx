@@ -68,7 +68,8 @@ cdef int copy_levels(BackOff* b, object symbol_label, object levels) except -1:
     level_names(levels)
     if not 1 <= len(contexts) <= MOST_LEVELS or not 0 <= levels.n_used <= len(contexts):
         raise ValueError(f"there are 1 to {MOST_LEVELS} levels of rules, and no more in use")
-    if symbol_label.ndim != 1 or not len(symbol_label) or (symbol_label < 0).any() or (symbol_label >= b.n_labels).any():
+    if symbol_label.ndim != 1 or not len(symbol_label) or not (
+            (symbol_label >= 0) & (symbol_label < b.n_labels)).all():
         raise ValueError("a symbol's label is out of range")
     if any(context.shape != symbol_label.shape for context in contexts):
         raise ValueError("a level does not have one context for every symbol")

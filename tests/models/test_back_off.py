@@ -46,12 +46,19 @@ class Setting:
         base = np.where(weight > 0, weight / np.maximum(totals, 1)[trees.rule_label] / sizes, 1.0)
         rule_class = np.where(is_word & classes, trees.rule_word % 2, -1)
         word_base = np.array([0.25, 0.5]) if classes else np.empty(0)
-        arguments = (trees, self.label, self.levels, base, rule_class, lexical_shares(trees), word_base)
-        self.hierarchy = RuleHierarchy(*arguments)
+        arguments = {
+            "symbol_label": self.label,
+            "levels": self.levels,
+            "rule_base": base,
+            "rule_class": rule_class,
+            "lexical_share": lexical_shares(trees),
+            "class_word_base": word_base,
+        }
+        self.hierarchy = RuleHierarchy(trees, **arguments)
         n_pairs = self.hierarchy.parameters().shape[1]
         self.parameters = np.array([np.resize(discounts, n_pairs), np.resize([1.0, 0.4, 2.0], n_pairs)])
         self.hierarchy.set_parameters(self.parameters)
-        self.oracle = Hierarchy(*arguments, self.parameters)
+        self.oracle = Hierarchy(trees, **arguments, parameters=self.parameters)
         self.random = np.random.default_rng(1)
 
     def within(self, rule, *symbols):
@@ -74,7 +81,8 @@ class Setting:
         trees = self.trees
         for kind, tables in self.oracle.tables.items():
             tables.clear()
-            for restaurant, dish, n_customers, n_tables in self.hierarchy.cells(kind):
+            for restaurant, dish, *counts in self.hierarchy.cells(kind):
+                name, named = restaurant, dish
                 if kind in self.levels.names:
                     rule, *own = dish
                     labels = (trees.rule_left_label[rule], trees.rule_right_label[rule])
@@ -82,10 +90,10 @@ class Setting:
                         -1 if child < 0 else self.first[child] + number
                         for child, number in zip(labels, own, strict=True)
                     ]
-                    dish = (rule, *children)
+                    named = (rule, *children)
                 elif kind == "word":
-                    restaurant = int(trees.rule_label[dish]), int(self.oracle.rule_class[dish])
-                tables.setdefault(restaurant, {})[dish] = n_customers, n_tables
+                    name = int(trees.rule_label[dish]), int(self.oracle.rule_class[dish])
+                tables.setdefault(name, {})[named] = tuple(counts)
 
     def seat(self, n_customers=60, stream=None):
         """Seat customers of random rules; the rules."""
@@ -124,7 +132,7 @@ def test_every_table_is_a_customer_of_the_next_level(back_off, n_levels, classes
     setting.copy_tables()
     tables, levels = setting.oracle.tables, setting.levels
     wanted = {name: defaultdict(Counter) for name in tables}
-    words = [name for name in levels.names[: levels.n_used]][:1]
+    words = levels.names[: min(levels.n_used, 1)]
     for rule, symbol, left, right in rules:
         if levels.n_used:
             wanted["rule"][symbol][rule, left, right] += 1
@@ -226,7 +234,7 @@ def test_unseating_and_rolling_back(back_off, n_levels, classes):
         after = hierarchy.unseat(rule, *own, stream)
         assert after == pytest.approx(hierarchy.probability(rule, *own), rel=1e-12)
     setting.seat(30, stream)
-    assert n_levels == 1 and not classes or state() != before
+    assert (n_levels == 1 and not classes) or state() != before
     hierarchy.roll_back(mark)
     assert state() == before
     hierarchy.sort_cells()

@@ -2,8 +2,8 @@
 
     p(e | restaurant) = [ n_e - d t_e + (theta + d t) p(e | what it backs off to) ] / (theta + n)
 
-Symbols are numbers over all labels here. A dish of rules is ``(rule, left symbol, right symbol)``, -1 for no child; one of
-classes is a class, one of words a rule.
+Symbols are numbers over all labels here. A dish of rules is ``(rule, left symbol, right symbol)``, -1 for no child; one
+of classes is a class, one of words a rule.
 """
 
 from collections import defaultdict
@@ -24,8 +24,8 @@ class Hierarchy:
     """
 
     def __init__(
-        self, trees, symbol_label, levels, rule_base, rule_class, lexical_share, class_word_base, parameters
-    ):  # fmt: skip
+        self, trees, *, symbol_label, levels, rule_base, rule_class, lexical_share, class_word_base, parameters
+    ):
         self.trees, self.symbol_label, self.levels = trees, list(symbol_label), levels
         self.rule_base, self.rule_class = list(rule_base), list(rule_class)
         self.lexical_share, self.class_word_base = list(lexical_share), list(class_word_base)

@@ -77,8 +77,9 @@ class BackOff:
     Parameters
     ----------
     levels : tuple of Level
-        From the first, which has a restaurant for every symbol, to the last, which backs off to P0. Contexts are nested:
-        what a level tells apart, all levels before it tell apart as well; and none joins symbols of several labels.
+        From the first, which has a restaurant for every symbol, to the last, which backs off to P0. Contexts are
+        nested: what a level tells apart, all levels before it tell apart as well; and none joins symbols of several
+        labels.
 
     Examples
     --------
