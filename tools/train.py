@@ -140,6 +140,7 @@ from tsgkit.treebank.prepare import preparation_of
 
 __doc__ = with_registered(__doc__)
 
+
 def corpus_of(arguments: dict[str, Any], reading: Reading) -> FlatCorpus:
     """The prepared corpus of the command line's treebanks."""
     sources = arguments["TREEBANK"]

@@ -38,3 +38,8 @@ cdef inline index_t n_nodes_of(const BinaryTrees* trees, index_t tree) noexcept 
 cdef inline symbol_t child(const BinaryTrees* trees, index_t node, int side) noexcept nogil:
     """The left (or only) child, side 0, or the right one, side 1."""
     return trees.right[node] if side else trees.left[node]
+
+
+cdef inline symbol_t child_label(const BinaryTrees* trees, symbol_t rule, int side) noexcept nogil:
+    """The label of a rule's left (or only) child, side 0, or of its right one, side 1; -1 if it has none."""
+    return trees.rule_right_label[rule] if side else trees.rule_left_label[rule]

@@ -257,9 +257,7 @@ def test_other_models(model):
     with pytest.raises(UsageError, match="no model 'other' is installed: install the package that brings it"):
         fragments_of(other)
     other.info = {"package": "some-package"}
-    with pytest.raises(
-        UsageError, match="install the package some-package, or train one of cfg, tsg"
-    ):
+    with pytest.raises(UsageError, match="install the package some-package, or train one of cfg, tsg"):
         fragments_of(other)
 
 

@@ -14,7 +14,6 @@ from reference.insertion import FOOT, InsertionReference
 from reference.sr_sites import Frozen, Mutated, Reference, tree_weight
 
 from tsgkit._grammar_index import GrammarIndex
-from tsgkit._sr_sites import KINDS
 from tsgkit._tree_score import TreeScorer
 from tsgkit._tsg import TsgSampler
 from tsgkit.models.rules import number_rules
@@ -89,8 +88,8 @@ class Case:
     def outcome(self, joint):
         """Sites, symbols of sites, and numbers of tables, as the reference has them."""
         sites, symbols = self.sampler.sites(), self.sampler.symbols()
-        n_tables = int(self.sampler.houses("dish")[1].sum())
-        n_lower = int(sum(self.sampler.houses(kind)[1].sum() for kind in KINDS))
+        n_tables = int(self.sampler.restaurants("dish")[1].sum())
+        n_lower = int(sum(self.sampler.restaurants(kind)[1].sum() for kind in KINDS))
         shown = np.where(sites, symbols, -1) if joint else symbols
         return tuple(sites.tolist()), tuple(shown.tolist()), n_tables, n_lower
 
@@ -108,6 +107,9 @@ MOVES = {
     "joint": lambda sampler, iteration: sampler.blocked_sweep(iteration, joint=True),
     "local": lambda sampler, iteration: sampler.local_sweep(iteration),
 }
+
+
+KINDS = ("rule", "base", "class", "label_class", "word")
 
 
 def whole(*outcome):
@@ -312,13 +314,13 @@ def mixed_sweeps(sampler, iterations, **options):
     for iteration in iterations:
         for move in MOVES.values():
             move(sampler, iteration)
-            assert sampler.counts_fit()
+            assert sampler.counts_agree()
         trace.append(sampler.resample_parameters(iteration, **options))
     return trace
 
 
 def everything(sampler):
-    parts = [sampler.symbols(), sampler.sites(), sampler.parameters(), sampler.stops(), sampler.parts()]
+    parts = [sampler.symbols(), sampler.sites(), sampler.parameters(), sampler.stops(), sampler.fragments()]
     return [part.tolist() for part in (*parts, sampler.dishes(), *sampler.seating().values())]
 
 
@@ -333,11 +335,11 @@ def test_counts_are_those_of_the_derivations(levels):
     assert {dish: n for (name, dish), (n, _) in counts.items() if name[0] == "G"} == orders
     sampler.empty()
     for kind in ("dish", *KINDS):
-        assert not sampler.houses(kind)[:2].any()
+        assert not sampler.restaurants(kind)[:2].any()
     assert not len(sampler.cells("rule"))
     assert not len(sampler.cells("base"))
     sampler.start(case.symbols)
-    assert sampler.counts_fit()
+    assert sampler.counts_agree()
 
 
 @pytest.mark.parametrize("levels", [1, 2, 3])
@@ -396,8 +398,8 @@ def test_which_restaurants_share_parameters():
     case = Case("labels", classes=True).start()
     mixed_sweeps(case.sampler, range(3))
     label = case.subcategories.label
-    word_label = np.zeros(case.sampler.houses("word").shape[1], dtype=int)
-    house_of = case.sampler.word_houses()
+    word_label = np.zeros(case.sampler.restaurants("word").shape[1], dtype=int)
+    house_of = case.sampler.word_restaurants()
     word_label[house_of[house_of >= 0]] = case.trees.rule_label[house_of >= 0]
     groups = {
         "dish": np.arange(len(label)),
@@ -408,7 +410,7 @@ def test_which_restaurants_share_parameters():
         "word": word_label,
     }
     for kind, group in groups.items():
-        pairs = case.sampler.houses(kind)[2:].T
+        pairs = case.sampler.restaurants(kind)[2:].T
         _, first, place = np.unique(group, return_index=True, return_inverse=True)
         assert (pairs == pairs[first][place]).all()
         assert len(np.unique(pairs, axis=0)) == len(first)
@@ -428,12 +430,12 @@ def test_calls_that_do_not_fit_are_refused():
             call()
     sites = np.ones(len(symbols))
     for states, message in (
-        ((symbols[1:],), "symbol is not there"),
-        ((symbols + 100,), "symbol is not there"),
+        ((symbols[1:],), "symbol is out of range"),
+        ((symbols + 100,), "symbol is out of range"),
         ((np.zeros_like(symbols),), "another label"),
         ((symbols, sites[1:]), "do not fit"),
         ((symbols, sites * 2), "do not fit"),
-        ((symbols, sites * 0), "no substitution site"),
+        ((symbols, sites * 0), "not a substitution site"),
     ):
         with pytest.raises(ValueError, match=message):
             sampler.start(*states)

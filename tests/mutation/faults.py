@@ -24,7 +24,7 @@ STORE = "ext/tsgkit/fragments.hpp"
 TSG = "ext/tsgkit/tsg_sampler.hpp"
 SR = "ext/tsgkit/sr_sampler.hpp"
 SR_RULES = "ext/tsgkit/sr_rules.hpp"
-SR_SITES = "ext/tsgkit/sr_sites.hpp"
+REFINED_PARAMETERS = "ext/tsgkit/_refined_parameters.pyx"
 CHART = "ext/tsgkit/_chart.pyx"
 DERIVATIONS = "ext/tsgkit/_derivations.pyx"
 FOREST = "ext/tsgkit/_forest.pyx"
@@ -278,10 +278,10 @@ FAULTS = [
     ),
     Fault(
         "stopping of sites from the wrong counts",
-        SR_SITES,
-        "set_stop(number, own.beta(1.0 + sums.frontier[number], 1.0 + sums.internal[number]));",
-        "set_stop(number, own.beta(1.0 + sums.frontier[number], 1.0));",
-        "_sr_sites",
+        REFINED_PARAMETERS,
+        "rng.beta(1.0 + totals.frontier[label], 1.0 + totals.internal[label])",
+        "rng.beta(1.0 + totals.frontier[label], 1.0)",
+        "_refined_parameters",
         SITE_TESTS,
     ),
     # ---- the chart

@@ -230,14 +230,14 @@ class Frozen:
     Parameters
     ----------
     reference : Reference
-    sampler : SrSiteSampler
+    sampler : RefinedSampler
     """
 
     def __init__(self, reference, sampler):
         self.reference = reference
         self.counts = {}  # customers and tables of every (restaurant, dish)
         parts = []
-        for rule, *codes in sampler.parts().tolist():
+        for rule, *codes in sampler.fragments().tolist():
             parts.append((rule, *(parts[code] if code >= 0 else None if code == -1 else -2 - code for code in codes)))
         self.fragments = []
         for part, symbol, *counts in sampler.dishes().tolist():

@@ -9,8 +9,8 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from tsgkit._refined_sampler import RefinedSampler
 from tsgkit._sr import KINDS, SrSampler
-from tsgkit._sr_sites import SrSiteSampler
 from tsgkit.checks import require_amounts
 from tsgkit.inference.insertion import InsertionSampling
 from tsgkit.inference.phases import Averaging, Record, State, sampled_model
@@ -311,7 +311,7 @@ class RefinedSites:
     def __init__(self, material: Unsplit, splits: list[Subcategories]) -> None:
         self.material, self.splits = material, splits
         settings = material.settings
-        self.sampler: SrSiteSampler = make_site_sampler(
+        self.sampler: RefinedSampler = make_site_sampler(
             material.trees,
             material.words,
             splits[-1],
@@ -407,7 +407,7 @@ class SitePhase(SrPhase):
     def restore(self, state: State, material: Unsplit) -> "SiteSampling":
         return SiteSampling(self, RefinedSites.restored(state, material))
 
-    def sweep(self, sampler: SrSiteSampler, iteration: int) -> tuple[int, int, int]:
+    def sweep(self, sampler: RefinedSampler, iteration: int) -> tuple[int, int, int]:
         """One sweep over all trees; returns how many changes were proposed, accepted and made."""
         if self.settings.sites == "local":
             return sampler.local_sweep(iteration)
@@ -418,7 +418,7 @@ class SitePhase(SrPhase):
 class JointPhase(SitePhase):
     """Sites and subcategories are sampled together."""
 
-    def sweep(self, sampler: SrSiteSampler, iteration: int) -> tuple[int, int, int]:
+    def sweep(self, sampler: RefinedSampler, iteration: int) -> tuple[int, int, int]:
         return sampler.blocked_sweep(iteration, joint=True)
 
 

@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from tsgkit._sr_sites import SrSiteSampler
+from tsgkit._refined_sampler import RefinedSampler
 from tsgkit.checks import checked_rows, require_amounts
 from tsgkit.grammar import WeightedGrammar
+from tsgkit.models.back_off import UNREFINED_ROOT, RefinedSymbols
 from tsgkit.models.rules import TreeArrays
 from tsgkit.models.srtsg import (
     RefinedGrammar,
@@ -42,16 +43,16 @@ NO_CHILD = -1
 
 def make_site_sampler(
     trees: TreeArrays, words: Words, subcategories: Subcategories, *, base: str, levels: int = 3, seed: int = 0
-) -> SrSiteSampler:
+) -> RefinedSampler:
     """A sampler of sites with nobody seated."""
-    return SrSiteSampler(
+    return RefinedSampler(
         trees,
         subcategories.label,
+        UNREFINED_ROOT.over(RefinedSymbols(subcategories.label, subcategories.label), levels),
         refined_probabilities(trees, words, base, subcategories),
         words.rule_class,
         lexical_shares(trees),
         words.class_word_base,
-        levels=levels,
         seed=seed,
     )
 
@@ -125,15 +126,15 @@ class SiteMeans:
     base: WeightTable = field(default_factory=lambda: WeightTable.empty(4))
     values: dict[str, np.ndarray] = field(default_factory=dict)
 
-    def add(self, sampler: SrSiteSampler, words: Words, levels: int) -> None:
+    def add(self, sampler: RefinedSampler, words: Words, levels: int) -> None:
         """Add the present state of a sampler."""
         numbers: list[int] = []
-        for rule, left, right in sampler.parts().tolist():
+        for rule, left, right in sampler.fragments().tolist():
             parts = (rule, numbers[left] if left >= 0 else left, numbers[right] if right >= 0 else right)
             numbers.append(self.number_of.setdefault(parts, len(self.number_of)))
         part, symbol, *counts = sampler.dishes().T
         rows = np.stack([np.array(numbers, dtype=np.int64)[part], symbol], axis=1)
-        self.fragments.add(rows, cached(np.stack(counts), symbol, sampler.houses("dish")))
+        self.fragments.add(rows, cached(np.stack(counts), symbol, sampler.restaurants("dish")))
         for name, value in sample_values(sampler, words, levels).items():
             self.values[name] = self.values[name] + value if name in self.values else value
         trees = sampler.trees
@@ -142,7 +143,7 @@ class SiteMeans:
             rows = sampler.cells(kind)
             label = trees.rule_label[rows[:, 0]]
             house = first[label] + rows[:, 1] if kind == "rule" else label
-            table.add(rows[:, :4], cached(rows[:, 4:].T, house, sampler.houses(kind)))
+            table.add(rows[:, :4], cached(rows[:, 4:].T, house, sampler.restaurants(kind)))
         self.n_samples += 1
 
     def mean(self, name: str) -> np.ndarray:
@@ -160,7 +161,7 @@ class SiteMeans:
         return state | {f"value_{name}": value for name, value in self.values.items()}
 
     @classmethod
-    def restored(cls, state: dict[str, np.ndarray], sampler: SrSiteSampler, words: Words, levels: int) -> "SiteMeans":
+    def restored(cls, state: dict[str, np.ndarray], sampler: RefinedSampler, words: Words, levels: int) -> "SiteMeans":
         """What `state` gave, if it is of samples like the present one; a ValueError says what is not."""
         values = {name.removeprefix("value_"): state[name] for name in state if name.startswith("value_")}
         means = cls(restored_sums(values, state["samples"], sample_values(sampler, words, levels)), values=values)
@@ -209,14 +210,14 @@ def checked_parts(parts: np.ndarray, trees: TreeArrays, symbol_label: np.ndarray
     return parts
 
 
-def sample_values(sampler: SrSiteSampler, words: Words, levels: int) -> dict[str, np.ndarray]:
+def sample_values(sampler: RefinedSampler, words: Words, levels: int) -> dict[str, np.ndarray]:
     """The values of one sample that `SiteMeans` adds up."""
     symbol_label = sampler.symbol_labels()
     n_symbols, n_labels = len(symbol_label), sampler.n_labels
     result = {
-        "site_bridge": bridges(sampler.houses("dish")),
-        "rule_bridge": bridges(sampler.houses("rule")) if levels > 1 else np.ones(n_symbols),
-        "base_bridge": bridges(sampler.houses("base")) if levels > 2 else np.ones(n_labels),
+        "site_bridge": bridges(sampler.restaurants("dish")),
+        "rule_bridge": bridges(sampler.restaurants("rule")) if levels > 1 else np.ones(n_symbols),
+        "base_bridge": bridges(sampler.restaurants("base")) if levels > 2 else np.ones(n_labels),
         "stop": sampler.stops(),
         "frequency": np.bincount(sampler.symbols(), minlength=n_symbols).astype(np.float64),
     }
@@ -226,11 +227,11 @@ def sample_values(sampler: SrSiteSampler, words: Words, levels: int) -> dict[str
     # J_x, densely: labels by classes; and J_{x_k}: symbols by classes.
     below = np.full((n_labels, n_classes), 1.0 / n_classes)
     for kind in ("label_class", "class"):
-        houses, cells = sampler.houses(kind), sampler.cells(kind)
+        houses, cells = sampler.restaurants(kind), sampler.cells(kind)
         below = bridges(houses)[:, None] * (below if kind == "label_class" else below[symbol_label])
         below[cells[:, 0], cells[:, 1]] += cached(cells[:, 2:].T, cells[:, 0], houses)
     result["class"] = below
-    houses, cells, house_of = sampler.houses("word"), sampler.cells("word"), sampler.word_houses()
+    houses, cells, house_of = sampler.restaurants("word"), sampler.cells("word"), sampler.word_restaurants()
     is_word = house_of >= 0
     class_of_house = np.zeros(houses.shape[1], dtype=np.int64)
     class_of_house[house_of[is_word]] = words.rule_class[is_word]

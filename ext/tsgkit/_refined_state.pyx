@@ -1,0 +1,205 @@
+"""Dishes of a symbol-refined grammar: which fragment every site has, found from sites and symbols alone."""
+
+from libc.stdint cimport int16_t, int32_t
+from libcpp.pair cimport pair
+from libcpp.vector cimport vector
+
+from tsgkit._backoff cimport RefinedRule, empty_restaurants
+from tsgkit._fragments cimport (
+    NO_CHILD,
+    Fragment,
+    RootedDish,
+    frontier_code,
+    frontier_symbol,
+    intern_fragment,
+    is_frontier,
+    release_fragment,
+    start_fragments,
+)
+from tsgkit._refined_rules cimport n_subcategories, sort_cells
+from tsgkit._restaurant cimport empty_restaurant, start_stops
+from tsgkit._trees cimport child, n_nodes, n_trees
+from tsgkit._types cimport index_t, symbol_t
+
+
+cdef int build_state(RefinedState* state) except -1 nogil:
+    """Lay out everything that depends on the trees and symbols alone; nobody is seated."""
+    cdef index_t tree, node
+    cdef int32_t length, n_values
+    state.restaurants.assign(state.symbol_label.size(), empty_restaurant())
+    start_stops(&state.stops, state.rules.first_symbol.size() - 1)
+    state.offset.resize(n_nodes(&state.trees))
+    state.n_most_subcategories = 1
+    state.n_longest = 0
+    for tree in range(n_trees(&state.trees)):
+        length = 0
+        for node in range(state.trees.tree_start[tree], state.trees.tree_start[tree + 1]):
+            n_values = n_subcategories(&state.rules, state.trees.label[node])
+            state.offset[node] = length
+            length += n_values
+            state.n_most_subcategories = max(state.n_most_subcategories, n_values)
+        state.n_longest = max(state.n_longest, length)
+    state.values.assign(state.n_longest, 0.0)
+    state.one_left.assign(state.n_most_subcategories, 0.0)
+    state.one_right.assign(state.n_most_subcategories, 0.0)
+    state.below.resize(n_nodes(&state.trees))
+    return clear_seating(state)
+
+
+cdef int clear_seating(RefinedState* state) except -1 nogil:
+    """Empty all restaurants."""
+    cdef size_t number
+    empty_restaurants(&state.rules)
+    sort_cells(&state.rules)
+    for number in range(state.restaurants.size()):
+        state.restaurants[number].n_customers = state.restaurants[number].n_tables = 0
+    start_dishes(state)
+    forget_seatings(state)
+    return 0
+
+
+cdef int start_dishes(RefinedState* state) except -1 nogil:
+    start_fragments(&state.fragments, True, state.trees.rule_label.size())
+    state.dishes.clear()
+    state.free_dishes.clear()
+    state.dish.assign(n_nodes(&state.trees), -1)
+    return 0
+
+
+cdef int find_all_dishes(RefinedState* state) except -1 nogil:
+    """Find the dishes of all sites, in an order that depends on sites and symbols alone; nobody is seated."""
+    cdef index_t node = n_nodes(&state.trees)
+    start_dishes(state)
+    while node > 0:
+        node -= 1
+        find_dish_at(state, <int32_t>node)
+    return 0
+
+
+cdef int find_dish_at(RefinedState* state, int32_t node) except -1 nogil:
+    """The fragment below a node, whose children have theirs; and its dish if it is a site."""
+    cdef symbol_t codes[2]
+    cdef symbol_t below
+    cdef int side
+    for side in range(2):
+        below = child(&state.trees, node, side)
+        if below < 0:
+            codes[side] = NO_CHILD
+        elif state.is_site[below]:
+            codes[side] = frontier_code(state.symbol[below])
+        else:
+            codes[side] = state.below[below]
+    state.below[node] = intern_fragment(&state.fragments, state.trees.rule[node], codes[0], codes[1])
+    state.dish[node] = intern_dish(state, state.below[node], state.symbol[node]) if state.is_site[node] else -1
+    return 0
+
+
+cdef int32_t intern_dish(RefinedState* state, int32_t fragment, symbol_t root) except -1 nogil:
+    cdef int32_t number = find_dish(state, fragment, root)
+    cdef RootedDish entry
+    if number >= 0:
+        return number
+    if state.free_dishes.empty():
+        number = <int32_t>state.dishes.size()
+        state.dishes.resize(number + 1)
+    else:
+        number = state.free_dishes.back()
+        state.free_dishes.pop_back()
+    state.dishes[number].fragment, state.dishes[number].symbol = fragment, root
+    entry.symbol, entry.dish = root, number
+    state.fragments.links[fragment].dishes.push_back(entry)
+    return number
+
+
+cdef int release_dish(RefinedState* state, int32_t number) except -1 nogil:
+    """Remove a dish that nobody orders, and its fragment; one that somebody orders stays."""
+    cdef int32_t fragment = state.dishes[number].fragment
+    cdef vector[RootedDish]* dishes
+    cdef size_t item = 0
+    if fragment < 0 or state.dishes[number].tables.n_customers:
+        return 0
+    dishes = &state.fragments.links[fragment].dishes
+    while dishes[0][item].dish != number:
+        item += 1
+    dishes[0][item] = dishes.back()
+    dishes.pop_back()
+    release_fragment(&state.fragments, fragment)
+    state.dishes[number].fragment = -1
+    state.dishes[number].refined.clear()
+    state.free_dishes.push_back(number)
+    return 0
+
+
+cdef int sort_state(RefinedState* state) except -1 nogil:
+    """Bring everything into an order that does not depend on how it came about.
+
+    A run that is resumed from a checkpoint finds what one that never stopped has.
+    """
+    cdef vector[Dish] old_dishes
+    cdef vector[int32_t] old_dish = state.dish
+    cdef Dish* dish
+    cdef Dish* old
+    cdef size_t node
+    old_dishes.swap(state.dishes)
+    find_all_dishes(state)
+    for node in range(state.dish.size()):
+        if state.dish[node] < 0:
+            continue
+        dish = &state.dishes[state.dish[node]]
+        if dish.tables.n_customers:
+            continue
+        old = &old_dishes[old_dish[node]]
+        dish.tables.n_customers, dish.tables.n_tables = old.tables.n_customers, old.tables.n_tables
+        dish.tables.by_size.swap(old.tables.by_size)
+        dish.refined.swap(old.refined)
+    return sort_cells(&state.rules)
+
+
+cdef int list_rules(
+    const RefinedState* state, const Dish* dish, const int16_t* refinement, vector[RefinedRule]* rules
+) except -1 nogil:
+    """The refined rules of a dish, its root's first, with these subcategories of its internal nodes."""
+    cdef vector[pair[int32_t, symbol_t]] waiting    # fragments and the subcategories of their roots
+    cdef const Fragment* fragment
+    cdef RefinedRule rule
+    cdef symbol_t subcategory[2]
+    cdef symbol_t code
+    cdef size_t item = 0
+    cdef int side
+    rules.clear()
+    waiting.push_back(pair[int32_t, symbol_t](dish.fragment, subcategory_of(state, dish.symbol)))
+    while item < waiting.size():
+        fragment = &state.fragments.fragments[waiting[item].first]
+        for side in range(2):
+            code = fragment.right if side else fragment.left
+            subcategory[side] = 0
+            if is_frontier(code):
+                subcategory[side] = subcategory_of(state, frontier_symbol(code))
+            elif code >= 0:
+                subcategory[side] = refinement[0]
+                refinement += 1
+                waiting.push_back(pair[int32_t, symbol_t](code, subcategory[side]))
+        rule.rule, rule.parent = fragment.rule, waiting[item].second
+        rule.left, rule.right = subcategory[0], subcategory[1]
+        rules.push_back(rule)
+        item += 1
+    return 0
+
+
+cdef int list_internal_labels(const RefinedState* state, int32_t dish, vector[symbol_t]* labels) except -1 nogil:
+    """The labels of the internal nodes of a dish, in the order of refinements."""
+    cdef vector[int32_t] waiting
+    cdef const Fragment* fragment
+    cdef size_t item = 0
+    labels.clear()
+    waiting.push_back(state.dishes[dish].fragment)
+    while item < waiting.size():
+        fragment = &state.fragments.fragments[waiting[item]]
+        if fragment.left >= 0:
+            waiting.push_back(fragment.left)
+        if fragment.right >= 0:
+            waiting.push_back(fragment.right)
+        if item:
+            labels.push_back(state.trees.rule_label[fragment.rule])
+        item += 1
+    return 0
