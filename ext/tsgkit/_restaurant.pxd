@@ -67,13 +67,33 @@ cdef inline int change_count(Tables* tables, int32_t size, int32_t change) excep
     return 0
 
 
+cdef inline int resize_table(Tables* tables, int32_t size, int32_t change) except -1 nogil:
+    """One table of this size gets one customer more or less. Most often it is alone, and its entry changes in place."""
+    cdef size_t position = position_of_size(tables, size), beside = position + change
+    cdef bint is_alone = tables.by_size[position].n_tables == 1
+    cdef SizeCount entry
+    if beside < tables.by_size.size() and tables.by_size[beside].size == size + change:
+        tables.by_size[beside].n_tables += 1
+        if is_alone:
+            tables.by_size.erase(tables.by_size.begin() + position)
+        else:
+            tables.by_size[position].n_tables -= 1
+    elif is_alone:
+        tables.by_size[position].size += change
+    else:
+        entry.size, entry.n_tables = size + change, 1
+        tables.by_size.insert(tables.by_size.begin() + position + (change > 0), entry)
+        tables.by_size[position + (change < 0)].n_tables -= 1
+    return 0
+
+
 cdef inline int grow_table(Tables* tables, int32_t size) except -1 nogil:
     """One table of this size gets another customer; size 0 opens a new table."""
-    change_count(tables, size + 1, +1)
     if size == 0:
+        change_count(tables, 1, +1)
         tables.n_tables += 1
     else:
-        change_count(tables, size, -1)
+        resize_table(tables, size, +1)
     tables.n_customers += 1
     return 0
 
@@ -81,10 +101,10 @@ cdef inline int grow_table(Tables* tables, int32_t size) except -1 nogil:
 cdef inline int shrink_table(Tables* tables, int32_t size) except -1 nogil:
     """One table of this size loses a customer; a table of one is removed."""
     if size == 1:
+        change_count(tables, 1, -1)
         tables.n_tables -= 1
     else:
-        change_count(tables, size - 1, +1)
-    change_count(tables, size, -1)
+        resize_table(tables, size, -1)
     tables.n_customers -= 1
     return 0
 

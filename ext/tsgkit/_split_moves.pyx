@@ -12,10 +12,11 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libcpp.vector cimport vector
 
 from tsgkit._backoff cimport Address, BackOff, Level, Place, word_base
+from tsgkit._fragments cimport prefetch
 from tsgkit._random cimport (
     RNG_SPLIT_MERGE, RNG_SPLIT_TREE, RNG_SPLIT_TREE_ORDER, RNG_SPLIT_TYPE, Rng, random_order, rng_for,
 )
-from tsgkit._restaurant cimport Restaurant, denominator, new_weight, old_weight
+from tsgkit._restaurant cimport Restaurant, Tables, denominator, new_weight, old_weight
 from tsgkit._split_state cimport (
     Block, Change, SplitState, accept_seatings, fill_address, index_of, index_of_bits, places_of, reject_seatings,
     seat_node, unseat_node,
@@ -169,6 +170,33 @@ cdef int tree_sweep(SplitState* s, uint64_t iteration, double temperature, Sweep
     return 0
 
 
+cdef inline void prefetch_tree(const SplitState* s, index_t first, index_t size) noexcept nogil:
+    """Have the cells of a tree's rules brought to the cache, all at once: they lie anywhere."""
+    cdef const Block* block
+    cdef const Place* places
+    cdef const Tables* cells
+    cdef index_t node
+    cdef int level, option, index
+    for node in range(first, first + size):
+        prefetch(&s.blocks[s.block_of[node]])
+        prefetch(places_of(s, s.block_of[node]))
+    for node in range(first, first + size):
+        block = &s.blocks[s.block_of[node]]
+        places = places_of(s, s.block_of[node])
+        for level in range(s.back_off.n_used if block.word_class < 0 else 1):
+            for option in range(2):
+                cells = &s.back_off.levels[level].cells[places[2 * level + option].cell]
+                prefetch(cells)
+                if block.n_children == 2:
+                    prefetch(cells + 2)
+    for node in range(first, first + size):
+        block = &s.blocks[s.block_of[node]]
+        index = index_of(s, node)
+        places = places_of(s, s.block_of[node]) + (index >> block.n_children)
+        cells = &s.back_off.levels[0].cells[places.cell + (index & ((1 << block.n_children) - 1))]
+        prefetch(cells.by_size.data())
+
+
 cdef int resample_tree(
     SplitState* s, index_t tree, double temperature, Rng* rng, SweepCounts* counts
 ) except -1 nogil:
@@ -176,6 +204,7 @@ cdef int resample_tree(
     cdef double log_old = 0.0, log_new = 0.0, log_ratio, log_proposals
     cdef bint differs
     accept_seatings(s)
+    prefetch_tree(s, first, size)
     for node in range(first + size - 1, first - 1, -1):
         log_old += log(unseat_node(s, node, rng))
     fill_inside(s, tree, temperature)
