@@ -31,13 +31,9 @@ from contextlib import ExitStack
 from tsgkit.cli import command, integer, parse_arguments
 from tsgkit.errors import UsageError
 from tsgkit.progress import progress
-from tsgkit.treebank.synthetic import (
-    LARGEST_VOCABULARY,
-    SHORTEST_MAX_LENGTH,
-    Derivation,
-    generate_derivations,
-    synthetic_grammar,
-)
+from tsgkit.treebank.synthetic import Derivation, generate_derivations, synthetic_grammar
+from tsgkit.treebank.synthetic.derivations import SHORTEST_MAX_LENGTH
+from tsgkit.treebank.synthetic.grammar import LARGEST_VOCABULARY
 
 
 @command

@@ -13,7 +13,7 @@ from tsgkit.errors import TreebankError, UsageError
 from tsgkit.treebank import Binarization, Cleaning, UnknownWords, read_trees
 from tsgkit.treebank.binarize import METHODS
 from tsgkit.treebank.formats import AUTO, READERS, WRITERS, split_format
-from tsgkit.treebank.unknown import UNKNOWN_WORDS
+from tsgkit.treebank.unknown.model import UNKNOWN_WORDS
 
 
 def with_registered(usage: str | None) -> str:

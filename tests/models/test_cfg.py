@@ -10,7 +10,7 @@ from nltk.tree import Tree
 from tsgkit.models.cfg import cfg_model, coarse_labels, train_cfg
 from tsgkit.parsing import Parser
 from tsgkit.treebank import Binarization, Cleaning, UnknownWords, load, prepare
-from tsgkit.treebank.unknown import UNKNOWN_WORDS
+from tsgkit.treebank.unknown.model import UNKNOWN_WORDS
 
 TREES = [
     Tree.fromstring("(S (NP (DT the) (NN dog)) (VP (VBD ran)))"),

@@ -13,7 +13,6 @@ from nltk.tree import Tree
 from tsgkit.treebank import Binarization, Cleaning, read_trees
 from tsgkit.treebank.fragments import canonical, n_rules
 from tsgkit.treebank.synthetic import (
-    KINDS_OF_AUXILIARY_TREES,
     assemble,
     generate,
     generate_derivations,
@@ -23,6 +22,7 @@ from tsgkit.treebank.synthetic import (
     synthetic_grammar,
     without_marks,
 )
+from tsgkit.treebank.synthetic.grammar import KINDS_OF_AUXILIARY_TREES
 from tsgkit.treebank.trees import is_preterminal, preorder, same_tree, words
 
 PHRASES = "TOP S NP NX VP PP SBAR ADJP ADVP PRN PRT WHNP CONJP FRAG"

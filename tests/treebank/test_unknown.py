@@ -11,16 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tsgkit.errors import UsageError
-from tsgkit.treebank.unknown import (
-    ROOT_CLASS,
-    UNKNOWN_WORDS,
-    Lexicon,
-    UnknownWords,
-    count_words,
-    symbol_word,
-    word_symbol,
-)
+from tsgkit.treebank import Lexicon, UnknownWords
+from tsgkit.treebank.unknown import UnknownWordModel, count_words, symbol_word, word_symbol
 from tsgkit.treebank.unknown.lexicon import populated
+from tsgkit.treebank.unknown.model import ROOT_CLASS, UNKNOWN_WORDS
 from tsgkit.treebank.unknown.signature import signature_classes
 from tsgkit.treebank.unknown.unicode import unicode_classes
 
@@ -307,3 +301,18 @@ def test_classes_tell_the_tags_of_new_words(treebanks):
     shares = {model: share_of_tags_guessed(UnknownWords(model), train, dev) for model in UNKNOWN_WORDS.names}
     percent = {model: round(100 * share, 1) for model, share in shares.items()}
     assert percent == {"unicode": 74.2, "signature": 73.1, "three": 46.0, "one": 20.0}  # as the manual says
+
+
+@pytest.mark.parametrize("names", [[], ["UNK-a"], ["a", "UNK"], ["UNK", "UNK-a"], ["UNK-a", "UNK-a", "UNK"]])
+def test_classes_of_a_wrong_model_are_refused(monkeypatch, names):
+    monkeypatch.setitem(UNKNOWN_WORDS._loaded, "wrong", UnknownWordModel(lambda *arguments: names))
+    with pytest.raises(UsageError, match=r"unknown-word model 'wrong': the classes of 'word' are .* begin with UNK"):
+        UnknownWords("wrong").fit({"word": 1})
+
+
+def test_an_unknown_model_is_named():
+    with pytest.raises(UsageError, match="unknown-word model 'two': must be one of unicode, signature, three, one"):
+        UnknownWords("two")
+    settings = {**UnknownWords().to_dict(), "model": "two"}
+    with pytest.raises(UsageError, match="unknown-word model 'two'"):
+        UnknownWords.from_dict(settings)

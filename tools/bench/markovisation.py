@@ -30,7 +30,7 @@ from tsgkit.options import optional_integer
 from tsgkit.parsing import Parser
 from tsgkit.treebank import Binarization, UnknownWords, prepare
 from tsgkit.treebank.binarize import METHODS
-from tsgkit.treebank.unknown import UNKNOWN_WORDS
+from tsgkit.treebank.unknown.model import UNKNOWN_WORDS
 
 from .parse import Treebank, read_treebank, timed, wsj_sample
 

@@ -43,7 +43,8 @@ from tsgkit.evaluation.report import columns
 from tsgkit.models.cfg import cfg_model
 from tsgkit.progress import progress
 from tsgkit.treebank import Binarization, UnknownWords, prepare
-from tsgkit.treebank.synthetic import SHORTEST_MAX_LENGTH, generate_derivations
+from tsgkit.treebank.synthetic import generate_derivations
+from tsgkit.treebank.synthetic.derivations import SHORTEST_MAX_LENGTH
 
 LEAF = re.compile(r" ([^ ()]+)\)")
 MEGABYTE = 1 << 10  # in kilobytes, the unit of the system

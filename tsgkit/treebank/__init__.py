@@ -5,7 +5,7 @@ from tsgkit.treebank.clean import Cleaning
 from tsgkit.treebank.flat import FlatCorpus
 from tsgkit.treebank.prepare import Preparation, prepare
 from tsgkit.treebank.sources import load, read_trees, write_trees
-from tsgkit.treebank.unknown import Lexicon, UnknownWords
+from tsgkit.treebank.unknown.lexicon import Lexicon, UnknownWords
 
 __all__ = [
     "Binarization",

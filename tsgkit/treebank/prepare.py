@@ -19,7 +19,7 @@ from tsgkit.treebank.brackets import escape_symbol
 from tsgkit.treebank.clean import Cleaning
 from tsgkit.treebank.flat import FlatCorpus
 from tsgkit.treebank.trees import is_preterminal, preorder, words
-from tsgkit.treebank.unknown import Lexicon, UnknownWords, count_words
+from tsgkit.treebank.unknown.lexicon import Lexicon, UnknownWords, count_words
 
 
 @dataclass(frozen=True)

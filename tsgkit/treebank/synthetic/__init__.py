@@ -4,7 +4,6 @@
 """
 
 from tsgkit.treebank.synthetic.derivations import (
-    SHORTEST_MAX_LENGTH,
     Derivation,
     assemble,
     generate,
@@ -13,9 +12,6 @@ from tsgkit.treebank.synthetic.derivations import (
     without_marks,
 )
 from tsgkit.treebank.synthetic.grammar import (
-    KINDS_OF_AUXILIARY_TREES,
-    KINDS_OF_INITIAL_TREES,
-    LARGEST_VOCABULARY,
     ElementaryTree,
     SyntheticGrammar,
     synthetic_fragments,
@@ -24,10 +20,6 @@ from tsgkit.treebank.synthetic.grammar import (
 from tsgkit.treebank.synthetic.recovery import Recovery, recovery
 
 __all__ = [
-    "KINDS_OF_AUXILIARY_TREES",
-    "KINDS_OF_INITIAL_TREES",
-    "LARGEST_VOCABULARY",
-    "SHORTEST_MAX_LENGTH",
     "Derivation",
     "ElementaryTree",
     "Recovery",

@@ -91,10 +91,11 @@ class UnknownWords:
             If the model (of another package) names none, or names that could be taken for words.
         """
         names = UNKNOWN_WORDS[self.model].classes(word, is_first, vocabulary, self.max_suffix)
-        if not names or names[-1] != ROOT_CLASS or not all(name.startswith(ROOT_CLASS) for name in names):
+        are_classes = all(name.startswith(ROOT_CLASS) for name in names) and len(set(names)) == len(names)
+        if not names or names[-1] != ROOT_CLASS or not are_classes:
             raise UsageError(
                 f"unknown-word model {self.model!r}: the classes of {word!r} are {list(names)}; each must begin with"
-                f" {ROOT_CLASS}, and the last one must be {ROOT_CLASS}"
+                f" {ROOT_CLASS}, none may occur twice, and the last one must be {ROOT_CLASS}"
             )
         return names
 

@@ -1,0 +1,46 @@
+"""An unknown-word model of another package: one file, used in preparing, training and parsing."""
+
+import doctest
+
+from extending.plugins import install_example, load_example
+
+from tsgkit.treebank import FlatCorpus
+from tsgkit.treebank.prepare import preparation_of
+from tsgkit.treebank.unknown.model import UNKNOWN_WORDS
+
+example = load_example("unknown_words")
+
+
+def test_examples_in_docstrings():
+    assert doctest.testmod(example).attempted == 2
+    assert doctest.testmod(example).failed == 0
+
+
+def test_preparing_training_and_parsing(tsgkit, tmp_path, monkeypatch):
+    install_example(tmp_path, monkeypatch, "unknown_words", "tsgkit.unknown_words", "ending=MODEL")
+    assert "none, unicode, signature, three, one or ending" in tsgkit("prepare", "--help").stdout
+    text = "(S (N walking) (V tells))\n(S (N talking) (V sees))\n(S (N going) (V sees))\n"
+    prepared = tsgkit("prepare", "--unknown=ending", "--threshold=1", "-", text=text).stdout
+    assert prepared.splitlines()[0] == "(TOP (S (N UNK) (V UNK)))"  # too few rare words for finer classes
+    parses = {}
+    for name in ("ending", "one"):
+        tsgkit("train", "--quiet", f"--unknown={name}", "village:train", "-o", f"{name}.model")
+        parses[name] = tsgkit("parse", "--quiet", f"{name}.model", text="she was blorking .").stdout
+    # Rare words in -ng are mostly participles.
+    assert parses["ending"] == "(TOP (S (NP (PRP she)) (VP (VBD was) (VP (VBG blorking))) (. .)))\n"
+    assert parses["one"] == "(TOP (S (NP (PRP she)) (VP (VBD was) (ADJP (JJ blorking))) (. .)))\n"
+    # Without the package, its model is named.
+    monkeypatch.delenv("PYTHONPATH")
+    stderr = tsgkit("parse", "--quiet", "ending.model", text="the man", code=2).stderr
+    assert "unknown-word model 'ending': must be one of unicode, signature, three, one" in stderr
+
+
+def test_the_classes_of_a_treebank(tsgkit, tmp_path, monkeypatch):
+    install_example(tmp_path, monkeypatch, "unknown_words", "tsgkit.unknown_words", "ending=MODEL")
+    tsgkit("prepare", "--unknown=ending", "--binarize=right", "village:train", "-o", "c.npz")
+    monkeypatch.setitem(UNKNOWN_WORDS._loaded, "ending", example.MODEL)
+    corpus = FlatCorpus.load(tmp_path / "c.npz")
+    lexicon = preparation_of(corpus).lexicon
+    assert lexicon.classes["UNK-ng"] >= lexicon.settings.min_types
+    assert lexicon.lookup("blorking", 3) == "UNK-ng"
+    assert lexicon.classify("sing", 3) == "UNK-ng"
