@@ -6,13 +6,13 @@ Usage:
 
 A TREEBANK is as for `tsgkit prepare`, or one corpus that it wrote as arrays (.npz), which is then taken
 as it is. Defaults that differ between models are given for each; an option that the chosen model does not have is
-refused.
+refused. Other packages can bring more models.
 
 Options:
   -o MODEL, --output=MODEL  the file to write
   --model=KIND             cfg: relative frequencies of the rules of the binarised trees; tsg: a Bayesian
                            tree-substitution grammar; insertion: one with auxiliary trees too; srtsg: one with
-                           learned subcategories, the most accurate; or one of another package [default: cfg]
+                           learned subcategories, the most accurate [default: cfg]
   --dev=TREEBANK           parse this treebank with the finished model and say how well
   --format=FORMAT          of the input: {readers} [default: auto]
   --encoding=NAME          of the input [default: utf-8]
@@ -30,43 +30,43 @@ Cleaning:
   --root=LABEL             the root that every tree gets [default: TOP]
 
 Binarisation:
-  --binarize=METHOD        right, left or centre-head (default: right, insertion: centre-head)
-  --horizontal=N           siblings that an intermediate symbol remembers, or all (default: 0, cfg: 1)
-  --vertical=N             1: labels as they are; 2: with the parent's; ... (default: 1, cfg: 2)
-  --heads=RULES            for centre-head: penn, leftmost, rightmost or a file (default: penn)
+  --binarize=METHOD        right, left or centre-head {default}
+  --horizontal=N           siblings that an intermediate symbol remembers, or all {default}
+  --vertical=N             1: labels as they are; 2: with the parent's; ... {default}
+  --heads=RULES            for centre-head: penn, leftmost, rightmost or a file {default}
 
 Rare words:
-  --unknown=MODEL          {unknown_words} (default: unicode, insertion: three)
+  --unknown=MODEL          {unknown_words} {default}
   --threshold=N            words seen at most N times are replaced by their class; 0: none, and srtsg lets
-                           every word back off to its class (default: 1, srtsg: 0)
+                           every word back off to its class {default}
 
 Subcategories (srtsg):
-  --splits=N               how often every subcategory is split in two (default: 4)
-  --split-iterations=N     sweeps over the treebank after every split (default: 200)
+  --splits=N               how often every subcategory is split in two {default}
+  --split-iterations=N     sweeps over the treebank after every split {default}
   --levels=N               3: refined rules back off to rules whose root has no subcategory; 1 and 2: they do
-                           not (default: 3)
-  --merge=SHARE            the share of splits that are undone again; 0 for none (default: 0.5)
-  --merge-loss=NAME        which: by the smallest loss in that probability: marginal or joint (default: marginal)
+                           not {default}
+  --merge=SHARE            the share of splits that are undone again; 0 for none {default}
+  --merge-loss=NAME        which: by the smallest loss in that probability: marginal or joint {default}
   --type-mode=NAME         whether --type-moves may relabel rules onto others in use: exact (no) or map (yes, as
-                           in the paper, but this no longer samples the posterior) (default: exact)
+                           in the paper, but this no longer samples the posterior) {default}
 
 Substitution sites (srtsg):
   --site-iterations=N      after the splits, sweeps that sample substitution sites: with them fragments are more
-                           than single rules (default: 0)
-  --sites=NAME             how: blocked (whole trees) or local (single sites) (default: blocked)
+                           than single rules {default}
+  --sites=NAME             how: blocked (whole trees) or local (single sites) {default}
   --joint-iterations=N     after these, sweeps that sample sites and subcategories together; 0 for none
-                           (default: 300)
+                           {default}
   --stop-prob=P            the probability of a site at every child in the base of fragments; sampled, one per
                            label, unless given
   --insertion-iterations=N  at last, sweeps that leave subcategories as they are and sample sites and
-                           insertions (default: 0)
+                           insertions {default}
 
 Sampling (tsg and insertion):
-  --iterations=N           sweeps over the treebank (default: 1000)
-  --sampler=NAME           blocked (whole trees) or local (single sites) (default: blocked)
-  --process=NAME           pyp (Pitman-Yor) or dp (Dirichlet) (default: pyp)
-  --init=NAME              minimal (every node a substitution site), maximal (none) or random (default: minimal)
-  --batch=N                trees whose proposals are made together; the result depends on it (default: 8)
+  --iterations=N           sweeps over the treebank {default}
+  --sampler=NAME           blocked (whole trees) or local (single sites) {default}
+  --process=NAME           pyp (Pitman-Yor) or dp (Dirichlet) {default}
+  --init=NAME              minimal (every node a substitution site), maximal (none) or random {default}
+  --batch=N                trees whose proposals are made together; the result depends on it {default}
   --truncated              export only fragments in use and CFG rules, instead of the whole transform
 
 Sampling (insertion, and srtsg with --insertion-iterations):
@@ -74,17 +74,16 @@ Sampling (insertion, and srtsg with --insertion-iterations):
   --insertion-probability=P  fix the probability of an insertion, for all labels, instead of learning one for
                            each
   --insertion-cutoff=N     leave out of the grammar insertions into a part of fragments if fewer than N are expected
-                           in the training trees; 0 for the exact grammar (default: 0)
+                           in the training trees; 0 for the exact grammar {default}
 
 Sampling (tsg, insertion and srtsg):
-  --base=NAME              the base distribution P0 of rules: frequency, uniform or one of another package (default:
-                           frequency, srtsg: uniform)
+  --base=NAME              the base distribution P0 of rules: {base_distributions} {default}
   --type-moves=N           after every sweep, so many proposals to change a fragment or refined rule wherever it
-                           is used (default: 0)
-  --average=N              the grammar is the mean over the last N samples (default: 20, srtsg: 30)
-  --average-every=N        iterations between these samples (default: 10, srtsg: 4)
-  --anneal-from=T          the temperature of the first iteration (srtsg: of every split) (default: 1)
-  --anneal-iterations=N    iterations until the temperature is 1 (default: 0)
+                           is used {default}
+  --average=N              the grammar is the mean over the last N samples {default}
+  --average-every=N        iterations between these samples {default}
+  --anneal-from=T          the temperature of the first iteration (srtsg: of every split) {default}
+  --anneal-iterations=N    iterations until the temperature is 1 {default}
   --seed=N                 same seed, same model [default: 0]
   --threads=N              not for srtsg, but for --dev; the result does not depend on it [default: 1]
   --checkpoint-every=N     iterations between checkpoints, which lie beside the model [default: 100]
@@ -114,14 +113,15 @@ from typing import Any
 from nltk.tree import Tree
 
 from tsgkit import __version__
-from tsgkit.cli import EXIT_FAILED, command, integer, parse_arguments
+from tsgkit.cli import EXIT_FAILED, command, integer, parse_arguments, with_choices
 from tsgkit.distributed import Backend
 from tsgkit.errors import UsageError
 from tsgkit.evaluation.report import columns
 from tsgkit.inference.chains import Chain, Chains, Plan
 from tsgkit.inference.convergence import Diagnosis
 from tsgkit.inference.entry import MODELS
-from tsgkit.model_options import fill_preparation, model_settings
+from tsgkit.model_options import fill_preparation, model_settings, with_defaults
+from tsgkit.models.base_distributions import BASE_DISTRIBUTIONS
 from tsgkit.models.model import Model
 from tsgkit.options import (
     Reading,
@@ -138,7 +138,8 @@ from tsgkit.progress import progress
 from tsgkit.treebank import Binarization, FlatCorpus, Lexicon, UnknownWords, prepare
 from tsgkit.treebank.prepare import preparation_of
 
-__doc__ = with_registered(__doc__)
+__doc__ = with_defaults(with_registered(with_choices(__doc__, base_distributions=BASE_DISTRIBUTIONS.names)))
+
 
 
 def corpus_of(arguments: dict[str, Any], reading: Reading) -> FlatCorpus:

@@ -3,6 +3,8 @@
 Every setting is an option of the same name, with dashes; those of models of other packages are given by ``--set``.
 """
 
+import re
+from collections import Counter
 from dataclasses import fields
 from typing import Any, get_type_hints
 
@@ -18,10 +20,10 @@ def option_of(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def fill_preparation(arguments: dict[str, Any], entry: ModelEntry) -> None:
-    """Let options of the preparation that are not given have the values of the model's entry."""
+def preparation_options(entry: ModelEntry) -> dict[str, str]:
+    """The options of the preparation, with the values that they have for a model unless given."""
     binarization, unknown = entry.binarization, entry.unknown
-    defaults = {
+    return {
         "--binarize": binarization.method,
         "--horizontal": "all" if binarization.horizontal is None else str(binarization.horizontal),
         "--vertical": str(binarization.vertical),
@@ -29,6 +31,11 @@ def fill_preparation(arguments: dict[str, Any], entry: ModelEntry) -> None:
         "--unknown": unknown.model,
         "--threshold": str(unknown.threshold),
     }
+
+
+def fill_preparation(arguments: dict[str, Any], entry: ModelEntry) -> None:
+    """Let options of the preparation that are not given have the values of the model's entry."""
+    defaults = preparation_options(entry)
     arguments |= {option: value for option, value in defaults.items() if arguments[option] is None}
 
 
@@ -45,6 +52,42 @@ def model_settings(arguments: dict[str, Any], entry: ModelEntry) -> Settings:
         return entry.settings(**{name: value_of(option, text, hints[name]) for option, (name, text) in values.items()})
     except SettingError as error:
         raise UsageError(f"{option_of(error.name)}={error.value}: {error.problem}") from None
+
+
+def with_defaults(usage: str | None) -> str:
+    """A usage text in which ``{default}`` is replaced by the defaults that tsgkit's models have for an option.
+
+    Examples
+    --------
+    >>> with_defaults("  --average=N  the mean over the last N samples {default}")
+    '  --average=N  the mean over the last N samples (default: 20, srtsg: 30)'
+    """
+    parts = re.split(r"^( +(?:-\w, )?(--[\w-]+))", usage or "", flags=re.MULTILINE)
+    text = parts[0]
+    # Before each option, its name alone, and what follows it.
+    for indented, option, description in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
+        filled = description.replace("{default}", default_text(option)) if "{default}" in description else description
+        text += indented + filled
+    return text
+
+
+def default_text(option: str) -> str:
+    """What a usage text says of the defaults of an option: the commonest one, and those of models with others."""
+    values: dict[str, str] = {}
+    for name in MODELS.built_in:
+        entry = MODELS[name]
+        own = {option_of(each.name): shown(each.default) for each in fields(entry.settings)}
+        own |= preparation_options(entry)
+        if option in own:
+            values[name] = own[option]
+    common = Counter(values.values()).most_common(1)[0][0]
+    others = (f", {name}: {value}" for name, value in values.items() if value != common)
+    return f"(default: {common}{''.join(others)})"
+
+
+def shown(value: object) -> str:
+    """A default as a user would write it."""
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def model_options() -> list[str]:
