@@ -149,7 +149,7 @@ def test_probability_0_is_the_plain_grammar(run, treebank, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--model=tsg", "--stacked"], "--stacked: a tsg model has no such setting"),
+        (["--model=tsg", "--stacked"], "--stacked: the model tsg has no such setting"),
         (["--model=insertion", "--insertion-prob=1"], "--insertion-probability=1.0: must be at least 0 and below 1"),
         (["--model=insertion", "--insertion-cutoff=nan"], "--insertion-cutoff=nan: must be a number"),
     ],

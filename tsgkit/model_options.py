@@ -44,7 +44,7 @@ def model_settings(arguments: dict[str, Any], entry: ModelEntry) -> Settings:
     names = [each.name for each in fields(entry.settings)]
     given = {option: arguments[option] for option in model_options() if arguments[option] not in (None, False)}
     if strays := [option for option in given if option not in map(option_of, names)]:
-        raise UsageError(f"{strays[0]}: a {entry.settings.kind} model has no such setting")
+        raise UsageError(f"{strays[0]}: the model {entry.settings.kind} has no such setting")
     values = {option_of(name): (name, value) for name, value in own_settings(arguments["--set"], entry).items()}
     values |= {option_of(name): (name, given[option_of(name)]) for name in names if option_of(name) in given}
     hints = get_type_hints(entry.settings)
@@ -62,7 +62,7 @@ def with_defaults(usage: str | None) -> str:
     >>> with_defaults("  --average=N  the mean over the last N samples {default}")
     '  --average=N  the mean over the last N samples (default: 20, srtsg: 30)'
     """
-    parts = re.split(r"^( +(?:-\w, )?(--[\w-]+))", usage or "", flags=re.MULTILINE)
+    parts = re.split(r"^( +(?:-\w(?: [A-Z]+)?, )?(--[\w-]+))", usage or "", flags=re.MULTILINE)
     text = parts[0]
     # Before each option, its name alone, and what follows it.
     for indented, option, description in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
@@ -104,7 +104,7 @@ def own_settings(given: list[str], entry: ModelEntry) -> dict[str, str]:
         name, _, value = setting.partition("=")
         if name not in allowed:
             listed = f"; it has {', '.join(sorted(allowed))}" if allowed else ""
-            raise UsageError(f"--set={setting}: a {entry.settings.kind} model has no such setting{listed}")
+            raise UsageError(f"--set={setting}: the model {entry.settings.kind} has no such setting{listed}")
         found[name] = value
     return found
 
