@@ -8,7 +8,7 @@ import pytest
 from tsgkit.inference.entry import fragments_of
 from tsgkit.inference.training import Training
 from tsgkit.models.model import Model
-from tsgkit.parsing.engine import OBJECTIVES
+from tsgkit.parsing.objectives import OBJECTIVES
 from tsgkit.tools import inspect as inspect_command
 from tsgkit.tools import parse as parse_command
 from tsgkit.tools import train as train_command
@@ -94,7 +94,7 @@ def test_all_objectives_parse(run, path, tmp_path):
     sentences = [" ".join(tree.leaves()) for tree in generate(5, seed=9)]
     source = tmp_path / "sentences.txt"
     source.write_text("\n".join(sentences) + "\n", encoding="utf-8")
-    for objective in OBJECTIVES:
+    for objective in OBJECTIVES.names:
         out = tmp_path / f"{objective}.mrg"
         options = [f"--objective={objective}", f"--input={source}", f"--output={out}", "--samples=50", "--quiet"]
         run(parse_command, *options, path)

@@ -364,7 +364,7 @@ def test_a_failed_job_leaves_the_old_output(parse, tmp_path):
         (["--threads=0"], "--threads=0: must be at least 1"),
         (["--tags=firm"], "--tags=firm: must be one of"),
         (["--tags=hard", "--tokenize"], "do not go together"),
-        (["--threshold=1"], "--threshold=1: must be at least 0 and at most"),
+        (["--threshold=1"], "--threshold=1: must be at least 0 and below 1"),
         (["--threshold=nan"], "--threshold=nan"),
         (["--pruning=all"], "--pruning=all: must be one of posterior, max-marginal"),
         (["--samples=0"], "--samples=0"),

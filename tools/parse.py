@@ -62,21 +62,19 @@ import time
 from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
 from tsgkit import __version__
-from tsgkit.cli import choice, command, integer, number, parse_arguments
+from tsgkit.cli import command, integer, parse_arguments
 from tsgkit.distributed import Backend
 from tsgkit.errors import UsageError
 from tsgkit.files import open_output
 from tsgkit.models.model import Model
-from tsgkit.options import backend_of, optional_integer, seed_of
-from tsgkit.parsing.engine import OBJECTIVES, PRUNING
-from tsgkit.parsing.lexical import TAG_MODES
+from tsgkit.options import backend_of
+from tsgkit.parser_options import parser_settings
 from tsgkit.parsing.lines import ParsedLine, ParsePlan, parse_chunk, shared_models
-from tsgkit.parsing.product import PRODUCTS
+from tsgkit.parsing.product import parser_of
 from tsgkit.progress import progress
 from tsgkit.resumable import PartialOutput
 from tsgkit.streams import chunks
@@ -89,16 +87,7 @@ HERE = "here"
 def plan_of(arguments: dict[str, Any]) -> ParsePlan:
     """How the options ask to parse."""
     return ParsePlan(
-        objective=choice(arguments, "--objective", OBJECTIVES),
-        threshold=None if arguments["--threshold"] is None else number(arguments, "--threshold", 0, 0.999),
-        pruning=choice(arguments, "--pruning", PRUNING),
-        n_samples=integer(arguments, "--samples", 1),
-        max_bytes=integer(arguments, "--max-memory", 1) << 20,
-        max_length=optional_integer(arguments, "--max-length", 0),
-        tags=choice(arguments, "--tags", TAG_MODES),
-        seed=seed_of(arguments),
-        product=choice(arguments, "--product", PRODUCTS),
-        correct=arguments["--correct"],
+        parser_settings(arguments),
         tokenize=arguments["--tokenize"],
         kbest=integer(arguments, "--kbest", 1),
         scores=arguments["--scores"],
@@ -149,7 +138,7 @@ def output_of(arguments: dict[str, Any], plan: ParsePlan, contents: list[bytes])
             yield DirectOutput(file)
         return
     models = [hashlib.sha256(content).hexdigest() for content in contents]
-    identity = {"version": __version__, "models": models, **asdict(plan)}
+    identity = {"version": __version__, "models": models, **plan.identity()}
     output = PartialOutput(path, identity, resume=arguments["--resume"], blank_line_ends=plan.kbest > 1)
     try:
         with output:
@@ -185,7 +174,7 @@ def parsed_lines(
     names, threads = arguments["MODEL"], integer(arguments, "--threads", 1)
     backend = remote_backend(arguments)
     if backend is None:
-        parser = plan.parser([Model.load(*one) for one in zip(names, contents, strict=True)])
+        parser = parser_of([Model.load(*one) for one in zip(names, contents, strict=True)], plan.settings)
         for line in plan.parse_lines(parser, lines, first_number=first_number, threads=threads):
             yield HERE, [line]
         return
@@ -260,7 +249,7 @@ def print_scores(arguments: dict[str, Any], plan: ParsePlan) -> None:
     """The log probabilities of the trees of --score."""
     if arguments["--resume"] or arguments["--backend"] != "local":
         raise UsageError("--resume and --backend are for parsing; --score parses nothing")
-    parser = plan.parser([Model.load(path) for path in arguments["MODEL"]])
+    parser = parser_of([Model.load(path) for path in arguments["MODEL"]], plan.settings)
     with streaming_output(arguments["--output"]) as output:
         output.writelines(f"{parser.tree_log_probability(tree):.9f}\n" for tree in read_trees(arguments["--score"]))
 

@@ -27,8 +27,8 @@ from typing import Any
 from tsgkit.cli import command, integer, parse_arguments
 from tsgkit.files import open_output
 from tsgkit.models.model import Model
-from tsgkit.parsing import Parse, Parser
-from tsgkit.parsing.product import ProductParser
+from tsgkit.parsing import Parse
+from tsgkit.parsing.product import parser_of
 from tsgkit.progress import progress
 from tsgkit.report.model_report import Report, ReportSettings
 from tsgkit.treebank import read_trees
@@ -39,7 +39,7 @@ def parsed(arguments: dict[str, Any], models: list[Model]) -> dict[str, Any]:
     """The clean trees of the treebank to parse, and the parses of their sentences."""
     source, cleaning = arguments["--dev"], models[0].preparation.cleaning
     clean = [tree for tree in map(cleaning.apply, read_trees(source)) if tree is not None]
-    parser = Parser(models[0]) if len(models) == 1 else ProductParser(models)
+    parser = parser_of(models)
     sentences = [(words(tree), None) for tree in clean]
     parses = parser.parse_batch(sentences, threads=integer(arguments, "--threads", 1))
     shown = progress(parses, "parsing", "sentences", total=len(clean), quiet=arguments["--quiet"])

@@ -34,7 +34,8 @@ import sys
 from tsgkit.cli import command, integer, number, parse_arguments
 from tsgkit.errors import UsageError
 from tsgkit.models.model import Model
-from tsgkit.report.service import Limits, ParseService
+from tsgkit.parser_options import parser_settings
+from tsgkit.report.service import SERVICE_CHANGES, Limits, ParseService
 
 # Threads of the server beyond those of requests that are at work or wait: they refuse what is too much, and send files.
 SPARE_THREADS = 4
@@ -73,6 +74,7 @@ def main(argv: list[str]) -> int:
         threads=integer(arguments, "--threads", 1),
         queue=integer(arguments, "--queue", 0),
     )
+    settings = parser_settings(arguments, **SERVICE_CHANGES)
     try:
         from waitress import create_server  # noqa: PLC0415 - an optional extra
 
@@ -81,8 +83,7 @@ def main(argv: list[str]) -> int:
         raise UsageError(f"serve needs {error.name}: pip install 'tsgkit[web]'") from None
     paths = arguments["MODEL"]
     models = [Model.load(path) for path in paths]
-    max_bytes = integer(arguments, "--max-memory", 1) << 20
-    service = ParseService(models, [os.path.basename(path) for path in paths], limits, max_bytes=max_bytes)
+    service = ParseService(models, [os.path.basename(path) for path in paths], limits, settings)
     host = arguments["--host"]
     app = create_app(service, only_local=is_loopback(host))
     with listening(host, port) as place:

@@ -142,6 +142,7 @@ __doc__ = with_defaults(with_registered(with_choices(__doc__, base_distributions
 
 
 
+
 def corpus_of(arguments: dict[str, Any], reading: Reading) -> FlatCorpus:
     """The prepared corpus of the command line's treebanks."""
     sources = arguments["TREEBANK"]

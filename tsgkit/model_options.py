@@ -11,8 +11,9 @@ from typing import Any, get_type_hints
 from tsgkit.cli import choice, integer, number
 from tsgkit.errors import UsageError
 from tsgkit.inference.entry import MODELS, ModelEntry
-from tsgkit.inference.settings import SettingError, Settings
+from tsgkit.inference.settings import Settings
 from tsgkit.plain import types_of
+from tsgkit.settings import SettingError
 
 
 def option_of(name: str) -> str:

@@ -32,6 +32,7 @@ from tsgkit.models.cfg import cfg_model
 from tsgkit.models.model import Model
 from tsgkit.parsing import Parser
 from tsgkit.parsing.lines import ParsePlan
+from tsgkit.parsing.settings import ParserSettings
 from tsgkit.resumable import PartialOutput
 from tsgkit.treebank import Binarization, Cleaning, FlatCorpus, UnknownWords, prepare, read_trees
 from tsgkit.treebank.brackets import escape_symbol, format_tree, read_brackets
@@ -198,13 +199,14 @@ def treebank(data: bytes, folder: Path) -> None:
 
 @functools.cache
 def small_parser(plan: ParsePlan) -> Parser:
-    return plan.parser([small_model("cfg")])
+    return Parser(small_model("cfg"), plan.settings)
 
 
 def sentences(data: bytes, folder: Path) -> None:
     tags = ("none", "hard", "soft")[len(data) % 3]
     tokenize = tags == "none" and len(data) % 2 == 0
-    plan = ParsePlan(max_bytes=SMALL_CHART, max_length=12, tags=tags, tokenize=tokenize, scores=True, confidence=True)
+    settings = ParserSettings(max_bytes=SMALL_CHART, max_length=12, tags=tags)
+    plan = ParsePlan(settings, tokenize=tokenize, scores=True, confidence=True)
     lines = list(decode_lines(str(saved(folder, data)), "utf-8"))[:2]
     parsed = list(plan.parse_lines(small_parser(plan), lines))
     for line, one in zip(lines, parsed, strict=True):
@@ -248,7 +250,7 @@ def web_client() -> Any:
     from tsgkit.report.web import create_app  # noqa: PLC0415
 
     limits = Limits(max_length=8, max_body=2000, timeout=30.0, threads=1)
-    service = ParseService([small_model("tsg")], ["small"], limits, max_bytes=SMALL_CHART)
+    service = ParseService([small_model("tsg")], ["small"], limits, ParserSettings(max_bytes=SMALL_CHART))
     return create_app(service).test_client()
 
 

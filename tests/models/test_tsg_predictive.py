@@ -109,7 +109,8 @@ def test_corrected_samples_parse(tsgkit):
     corrected = tsgkit(*plain, "--correct", text=sentence).stdout
     assert corrected.split("\t")[4] == "ok"
     assert corrected == tsgkit(*plain, "--correct", "--threads=2", text=sentence).stdout
-    assert "--correct goes with a sampled objective" in tsgkit("parse", "m", "--correct", text=sentence, code=2).stderr
+    refused = tsgkit("parse", "m", "--correct", text=sentence, code=2).stderr
+    assert "--correct: goes with an objective over samples" in refused
 
 
 def test_a_chain_of_corrected_samples_accepts_most(tmp_path):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from tsgkit._grammar_index import GrammarIndex
-from tsgkit.errors import UsageError
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.parsing.lexical import SOFT_FACTOR, UNSEEN_FACTOR, LexicalTable
 
@@ -72,8 +71,6 @@ def test_tags_that_tell_nothing(mode, tag):
 
 def test_tags_are_only_for_those_who_want_them():
     assert found(["walk"], ["N"]) == found(["walk"])
-    with pytest.raises(UsageError, match="'firm': must be one of none, hard, soft"):
-        TABLE.entries(["walk"], ["N"], "firm")
 
 
 def test_annotated_tags_count_as_the_tag():

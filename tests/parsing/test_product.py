@@ -10,9 +10,11 @@ from tsgkit.inference.srtsg import SrSettings
 from tsgkit.inference.training import Training
 from tsgkit.models.cfg import cfg_model
 from tsgkit.parsing import Parser
+from tsgkit.parsing.base import SentenceParser
 from tsgkit.parsing.engine import SMALLEST_POSTERIOR
-from tsgkit.parsing.product import N_BEST, RULES_THRESHOLD, ProductParser, product_of
-from tsgkit.treebank import Binarization, UnknownWords, load, prepare
+from tsgkit.parsing.product import ProductParser, parser_of
+from tsgkit.parsing.votes import N_BEST, RULES_THRESHOLD, product_of
+from tsgkit.treebank import Binarization, Cleaning, UnknownWords, load, prepare
 
 SENTENCES = ["the old man smiled .", "she gave him a book in the garden", "who ?", "nobody knows zyzzyva"]
 
@@ -93,16 +95,60 @@ def test_the_first_model_guides_the_others(models):
     assert [projection is not None for projection in parser.guided_from] == [False, True, True]
     n_pruned = 0
     for sentence in map(str.split, SENTENCES):
-        entries = [parser.entries_of(member, sentence, None) for member in parser.members]
+        entries = [member.entries(sentence) for member in parser.members]
         first = parser.vote(0, entries[0], 1, None)
         # A model guided by another loses what that one holds for improbable; guided by itself, next to nothing.
         for place, most in ((1, 1.0), (2, 0.01)):
             free, guided = (parser.vote(place, entries[place], 1, mask) for mask in (None, first.mask))
-            assert guided.is_valid
             assert free.log_total - most < guided.log_total < free.log_total + most
             n_pruned += len(guided.rules) < len(free.rules)
     assert n_pruned
     assert ProductParser([models[2]] * 2, threshold=0.0).guided_from == [None, None]
+
+
+@pytest.mark.parametrize("kind", ["rules", "trees"])
+def test_search_errors(models, kind):
+    """They are those of the votes: with and without pruning, the whole product is asked."""
+    sample = [Cleaning().apply(tree).leaves() for tree in load("village", "dev")[:24]]
+    parser = ProductParser(models[1:], product=kind, threshold=0.4)
+    pruned, exact = (
+        [one.analyse(words) for words in sample]
+        for one in (parser, ProductParser(models[1:], product=kind, threshold=0.0))
+    )
+    compared = [(one.tree, other.tree) for one, other in zip(pruned, exact, strict=True) if not other.fallback]
+    changed = sum(one != other for one, other in compared)
+    assert changed >= 3
+    assert parser.search_errors(sample) == (changed, len(compared))
+    assert ProductParser(models[1:], product=kind, threshold=0.0).search_errors(sample) == (0, len(compared))
+
+
+def test_settings_reach_every_vote(models):
+    parser = ProductParser(models, threshold=0.1, tags="hard")
+    changed = parser.with_settings(threshold=0.0, tags="soft", max_length=5)
+    assert {(one.settings.threshold, one.settings.tags) for one in changed.members} == {(0.0, "soft")}
+    assert changed.guided_from == [None] * 3
+    assert {(one.settings.threshold, one.settings.tags) for one in parser.members} == {(0.1, "hard")}
+    # Grammars and tables are shared, charts are not.
+    for one, other in zip(parser.members, changed.members, strict=True):
+        assert one.cascade is other.cascade
+        assert one.idle_engines is not other.idle_engines
+    assert changed.analyse(SENTENCES[1].split()).fallback == "flat"
+    assert not parser.analyse(SENTENCES[1].split()).fallback
+
+
+def test_a_product_is_no_parser_of_one_model(models):
+    parser = ProductParser(models)
+    assert isinstance(parser, SentenceParser)
+    assert not isinstance(parser, Parser)
+    assert isinstance(parser_of(models), ProductParser)
+    assert isinstance(parser_of(models[:1]), Parser)
+    sentence = SENTENCES[0].split()
+    assert list(parser.parse_one(sentence)) == list(parser.analyse(sentence).tree)
+    assert parser.grammar() is models[0].grammar
+    for wrong in ({"objective": "mpd"}, {"objective": "mer-sampled", "correct": True}):
+        for make in (parser.with_settings, lambda **changes: ProductParser(models, **changes)):
+            with pytest.raises(UsageError, match="objective of their own"):
+                make(**wrong)
 
 
 def test_threads_do_not_change_the_result(models):

@@ -38,8 +38,8 @@ from tsgkit.inference.training import Training
 from tsgkit.inference.tsg import TsgSampling, TsgSettings
 from tsgkit.models.cfg import cfg_model
 from tsgkit.parsing import Parser
-from tsgkit.parsing.engine import OBJECTIVES
-from tsgkit.parsing.product import PRODUCTS, ProductParser
+from tsgkit.parsing.objectives import OBJECTIVES, PRODUCTS
+from tsgkit.parsing.product import ProductParser
 from tsgkit.treebank import Binarization, FlatCorpus, UnknownWords, prepare, read_trees
 
 from . import from_checkout
@@ -117,8 +117,8 @@ def parsing(treebank: str, n_sentences: int) -> Iterator[None]:
     """One step for every sentence parsed; with every objective, every product and with scores, in turn."""
     corpus = corpus_of("parse", treebank)
     model = cfg_model(corpus)
-    parsers = [Parser(model, objective=name, n_samples=20) for name in OBJECTIVES]
-    parsers += [ProductParser([model, model], product=name) for name in PRODUCTS]
+    parsers = [Parser(model, objective=name, n_samples=20) for name in OBJECTIVES.names]
+    parsers += [ProductParser([model, model], product=name) for name in PRODUCTS.names]
     sentences = [sentence for sentence in corpus.sentences() if len(sentence) <= LONGEST_SENTENCE]
     for place in range(n_sentences):
         parse = parsers[place % len(parsers)].analyse(sentences[place % len(sentences)], k=1 + place % 3)

@@ -3,32 +3,14 @@
 Every model has a class of its own, named in its entry. The command line shows and sets the same fields.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from tsgkit.errors import UsageError
-
-
-class SettingError(UsageError):
-    """A setting has a value that it cannot have.
-
-    Parameters
-    ----------
-    name : str
-        The field.
-    value : object
-    problem : str
-        What it must be.
-    """
-
-    def __init__(self, name: str, value: object, problem: str) -> None:
-        self.name, self.value, self.problem = name, value, problem
-        super().__init__(f"{name} {value!r}: {problem}")
+from tsgkit.settings import Checked
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class Settings(Checked):
     """The base of all settings.
 
     Attributes
@@ -38,20 +20,6 @@ class Settings:
     """
 
     kind: ClassVar[str]
-
-    def require(self, name: str, holds: bool, problem: str) -> None:
-        """Refuse the value of a setting unless a condition holds."""
-        if not holds:
-            raise SettingError(name, getattr(self, name), problem)
-
-    def require_least(self, least: float, *names: str) -> None:
-        """Refuse settings that are below a number, or no numbers."""
-        for name in names:
-            self.require(name, getattr(self, name) >= least, f"must be at least {least}")
-
-    def require_choice(self, name: str, choices: Sequence[Any]) -> None:
-        """Refuse a setting that is none of these."""
-        self.require(name, getattr(self, name) in choices, f"must be one of {', '.join(map(str, choices))}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,17 +9,27 @@ from tsgkit.distributed import Link, Shared, require_same_version
 from tsgkit.evaluation import Evaluation, evaluate
 from tsgkit.models.model import Model
 from tsgkit.parsing.parser import Parser
+from tsgkit.parsing.settings import ParserSettings
 from tsgkit.progress import progress
 from tsgkit.treebank.trees import words
 
 
-def held_out_score(model: Model, trees: Sequence[Tree], *, threads: int = 1, quiet: bool = True) -> Evaluation:
+def held_out_score(
+    model: Model,
+    trees: Sequence[Tree],
+    settings: ParserSettings | None = None,
+    *,
+    threads: int = 1,
+    quiet: bool = True,
+) -> Evaluation:
     """Parse the words of trees (as annotated), and score what comes out.
 
     Parameters
     ----------
     model : Model
     trees : sequence of nltk.Tree
+    settings : ParserSettings, optional
+        The defaults unless given.
     threads : int
         The result does not depend on it.
     quiet : bool
@@ -35,7 +45,7 @@ def held_out_score(model: Model, trees: Sequence[Tree], *, threads: int = 1, qui
     """
     preparation = model.preparation
     gold = [tree for tree in map(preparation.cleaning.apply, trees) if tree is not None]
-    parses = Parser(model).parse_batch([(words(tree), None) for tree in gold], threads=threads)
+    parses = Parser(model, settings).parse_batch([(words(tree), None) for tree in gold], threads=threads)
     guess = [parse.tree for parse in progress(parses, "parsing", "sentences", total=len(gold), quiet=quiet)]
     return evaluate(map(preparation.cleaning.undo, gold), guess)
 

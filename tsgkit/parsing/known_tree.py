@@ -12,13 +12,13 @@ from collections.abc import Sequence
 import numpy as np
 from nltk.tree import Tree
 
+from tsgkit._codes import BINARY, BRIDGE, LEXICAL, UNARY
 from tsgkit.errors import TsgkitError
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.grammar.weighted import NO_LABEL
-from tsgkit.parsing.rows import BRIDGE, rows_of_tree
+from tsgkit.parsing.rows import rows_of_tree
 from tsgkit.treebank.trees import preorder, words
 
-LEXICAL, UNARY, BINARY = range(3)
 NO_WORD = -1
 Shape = tuple[int, ...]
 

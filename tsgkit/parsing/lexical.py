@@ -9,12 +9,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from tsgkit._grammar_index import GrammarIndex
-from tsgkit.errors import UsageError
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.grammar.weighted import GrammarError
 from tsgkit.treebank.binarize import undo_label
 
-TAG_MODES = ("none", "hard", "soft")
 # How much less a tag other than the given one counts when tags are soft.
 SOFT_FACTOR = 0.01
 # A word with nothing known about it, or with a tag it never had, weighs this much less than a known one.
@@ -61,8 +59,6 @@ class LexicalTable:
         mode : {"none", "hard", "soft"}
             Whether tags are ignored, the only ones allowed, or preferred.
         """
-        if mode not in TAG_MODES:
-            raise UsageError(f"tags {mode!r}: must be one of {', '.join(TAG_MODES)}")
         found = [self.by_word.get(word, self.unseen) for word in words]
         if tags is not None and mode != "none":
             found = [

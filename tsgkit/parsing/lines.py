@@ -9,7 +9,7 @@ import math
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -20,11 +20,11 @@ from nltk.tree import Tree
 from tsgkit import __version__
 from tsgkit.distributed import Shared, require_same_version, worker_name
 from tsgkit.errors import UsageError
-from tsgkit.inference.entry import entry_of
 from tsgkit.models.model import Model
-from tsgkit.parsing.engine import EngineSettings
-from tsgkit.parsing.parser import Parse, Parser
-from tsgkit.parsing.product import ProductParser
+from tsgkit.parsing.base import SentenceParser
+from tsgkit.parsing.parse import Parse
+from tsgkit.parsing.product import parser_of
+from tsgkit.parsing.settings import ParserSettings
 from tsgkit.treebank.brackets import format_tree
 from tsgkit.treebank.trees import Bracket, brackets_of, is_preterminal, preorder
 
@@ -46,12 +46,7 @@ class ParsePlan:
 
     Parameters
     ----------
-    objective, threshold, pruning, n_samples, max_bytes, max_length, tags, seed
-        As for `tsgkit.parsing.Parser`.
-    product : str
-        With several models, what is multiplied; see `tsgkit.parsing.product.ProductParser`.
-    correct : bool
-        Accept or reject samples by the model itself.
+    settings : ParserSettings
     tokenize : bool
         Whether lines are raw text.
     kbest : int
@@ -62,53 +57,37 @@ class ParsePlan:
         Whether phrases get their posterior probabilities.
     """
 
-    objective: str = "max-rule"
-    threshold: float | None = None
-    pruning: str = "posterior"
-    n_samples: int = 1000
-    max_bytes: int = EngineSettings.max_bytes
-    max_length: int | None = None
-    tags: str = "none"
-    seed: int = 0
-    product: str = "rules"
-    correct: bool = False
+    settings: ParserSettings = field(default_factory=ParserSettings)
     tokenize: bool = False
     kbest: int = 1
     scores: bool = False
     confidence: bool = False
 
     def __post_init__(self) -> None:
-        if self.tokenize and self.tags != "none":
+        if self.tokenize and self.settings.tags != "none":
             raise UsageError("--tokenize and --tags do not go together: tags come with words")
-        if self.correct and not self.objective.endswith("-sampled"):
-            raise UsageError("--correct goes with a sampled objective, such as --objective=mer-sampled")
 
-    def parser(self, models: Sequence[Model]) -> Parser:
-        """The parser of a model, or of the product of several."""
-        names = ("objective", "threshold", "pruning", "n_samples", "max_bytes", "max_length", "tags", "seed")
-        options: dict[str, Any] = {name: getattr(self, name) for name in names}
-        if self.threshold is None:
-            del options["threshold"]
-        if len(models) == 1:
-            correction = entry_of(models[0]).correction(models[0]) if self.correct else None
-            return Parser(models[0], correction=correction, **options)
-        if self.objective != "max-rule" or self.correct:
-            raise UsageError(
-                "several models have an objective of their own: --product, without --objective and --correct"
-            )
-        return ProductParser(models, product=self.product, **options)
+    def identity(self) -> dict[str, Any]:
+        """All of it as plain values by name, to tell one job from another."""
+        values = asdict(self)
+        return {**values.pop("settings"), **values}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "ParsePlan":
+        """The plan of which `dataclasses.asdict` made plain values."""
+        return cls(**{**values, "settings": ParserSettings(**values["settings"])})
 
     def sentence_reader(self) -> Callable[[str], Sentence]:
         """How a line of input becomes words and tags."""
         if self.tokenize:
             tokenizer = TreebankWordTokenizer()
             return lambda line: (tokenizer.tokenize(line, convert_parentheses=True), None)
-        if self.tags == "none":
+        if self.settings.tags == "none":
             return lambda line: (WORD.findall(line), None)
         return tagged_sentence
 
     def parse_lines(
-        self, parser: Parser, lines: Iterable[str], *, first_number: int = 0, threads: int = 1
+        self, parser: SentenceParser, lines: Iterable[str], *, first_number: int = 0, threads: int = 1
     ) -> Iterator[ParsedLine]:
         """Parse lines as they come; the first one is sentence number `first_number`, counted from 0."""
         parses = parser.parse_batch(
@@ -181,7 +160,7 @@ def parse_chunk(shared: Shared, chunk: tuple[int, list[str]]) -> tuple[str, list
     """The task of a chunk: the number of its first sentence and its lines; returns who did it and the output."""
     require_same_version(shared["version"])
     first_number, lines = chunk
-    plan = ParsePlan(**shared["plan"])
+    plan = ParsePlan.from_dict(shared["plan"])
     parsed = plan.parse_lines(PARSERS.get(shared), lines, first_number=first_number, threads=shared["threads"])
     return worker_name(), list(parsed)
 
@@ -192,15 +171,15 @@ class ParserCache:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.digest = ""
-        self.parser: Parser
+        self.parser: SentenceParser
 
-    def get(self, shared: Shared) -> Parser:
+    def get(self, shared: Shared) -> SentenceParser:
         """The parser that `shared` describes."""
         with self.lock:
             if self.digest != shared["digest"]:
                 named = zip(shared["names"], shared["contents"], strict=True)
                 models = [Model.load(name, content.tobytes()) for name, content in named]
-                self.parser = ParsePlan(**shared["plan"]).parser(models)
+                self.parser = parser_of(models, ParsePlan.from_dict(shared["plan"]).settings)
                 self.digest = shared["digest"]
             return self.parser
 

@@ -1,52 +1,56 @@
 """Products of models: several grammars of the same treebank decide together.
 
-Models that were trained from different seeds make different mistakes. Two ways to let them vote:
-
-* ``rules``: the tree with the largest product, over models and its treebank rules, of the rules' posteriors; one
-  max-rule chart of summed logs.
-* ``trees``: of all models' best trees the one with the largest product of its exact probabilities under all models.
+Models that were trained from different seeds make different mistakes. A product asks a parser of every model, which it
+has and is not, and counts their votes: argmax_t of a product over models, see `tsgkit.parsing.votes`.
 """
 
+import copy
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from os import PathLike
+from typing import Any, Self
 
 import numpy as np
 from nltk.tree import Tree
 
 from tsgkit._chart import Mask, Projection
-from tsgkit._forest import Forest
 from tsgkit.errors import UsageError
+from tsgkit.grammar import WeightedGrammar
 from tsgkit.models.model import Model
-from tsgkit.parsing.engine import SMALLEST_POSTERIOR, Candidate, Guide, rules_of_rows
+from tsgkit.parsing.base import SentenceParser
+from tsgkit.parsing.engine import SMALLEST_POSTERIOR, Guide
 from tsgkit.parsing.lexical import Entries
-from tsgkit.parsing.parser import Parse, Parser, logs_of
+from tsgkit.parsing.objectives import PRODUCTS, Needs
+from tsgkit.parsing.parse import Parse
+from tsgkit.parsing.parser import Parser, logs_of
 from tsgkit.parsing.rows import tree_of_rows
+from tsgkit.parsing.search import Search
+from tsgkit.parsing.settings import ParserSettings
+from tsgkit.parsing.votes import Ballot, Product, Vote
 from tsgkit.treebank.trees import Bracket
 
-PRODUCTS = ("rules", "trees")
-N_BEST = 100
-RULES_THRESHOLD = 1e-4
 # The first model's finest chart prunes, label by label, the first pruned grammar of every other model, in the place of
 # that model's coarsest one: a third less work, and no less accurate.
 FINEST, GUIDED = -1, 1
-Rules = tuple[np.ndarray, np.ndarray]
 
 
-class ProductParser(Parser):
+class ProductParser(SentenceParser):
     """Parses with the product of several models.
 
     Parameters
     ----------
     models : sequence of Model or path
         Trained on trees with the same binarised labels; of any kind.
-    product : {"rules", "trees"}
-        What is multiplied: posteriors of rules, or probabilities of trees.
-    **options
-        As for `Parser`; the objective is the product's own, and for ``rules`` the threshold is smaller unless given:
-        what one model alone would prune may be what the others are sure of.
+    settings : ParserSettings, optional
+        The defaults unless given; `product` stands in the place of an objective.
+    **changes
+        Single settings, such as ``product="trees"``; all others are those of `settings`.
+
+    Attributes
+    ----------
+    members : list of Parser
+        One for every model.
 
     Examples
     --------
@@ -62,16 +66,16 @@ class ProductParser(Parser):
         (. .)))
     """
 
-    def __init__(self, models: Sequence[Any], *, product: str = "rules", **options: Any) -> None:
-        if product not in PRODUCTS:
-            raise UsageError(f"product {product!r}: must be one of {', '.join(PRODUCTS)}")
+    def __init__(
+        self,
+        models: Sequence[Model | str | PathLike[str]],
+        settings: ParserSettings | None = None,
+        **changes: Any,
+    ) -> None:
+        self.settings = (settings or ParserSettings()).with_changes(**changes)
         if not models:
             raise UsageError("a product needs at least one model")
-        if product == "rules":
-            options.setdefault("threshold", RULES_THRESHOLD)
-        self.product = product
-        self.members = [Parser(model, **options) for model in models]
-        super().__init__(self.members[0].model, **options)
+        self.members = [Parser(model, member_settings(self.settings)) for model in models]
         require_same_trees([member.model for member in self.members])
         # The labels of all models, numbered together; for each model the numbers of its own.
         names: dict[str, int] = {}
@@ -87,10 +91,27 @@ class ProductParser(Parser):
             self.own_labels.append(own)
         self.guided_from = self.guiding_projections()
 
+    def with_settings(self, settings: ParserSettings | None = None, **changes: Any) -> Self:
+        """A product of the same models, which are shared, with other settings."""
+        changed = copy.copy(self)
+        changed.settings = (settings or self.settings).with_changes(**changes)
+        changed.members = [member.with_settings(member_settings(changed.settings)) for member in self.members]
+        changed.guided_from = changed.guiding_projections()
+        return changed
+
+    @property
+    def product(self) -> Product:
+        """How votes are counted."""
+        return PRODUCTS[self.settings.product]
+
+    def grammar(self) -> WeightedGrammar:
+        """The finest grammar of the first model."""
+        return self.members[0].grammar()
+
     def guiding_projections(self) -> list[Projection | None]:
         """How the first model guides each of the others: from a grammar of theirs to its own one, label by label."""
         first = self.members[0]
-        if self.settings.threshold == 0 or len(first.cascade.grammars) == 1:
+        if first.settings.pruning_threshold == 0 or len(first.cascade.grammars) == 1:
             return [None] * len(self.members)
         result: list[Projection | None] = [None]
         for place, member in enumerate(self.members[1:], start=1):
@@ -104,6 +125,8 @@ class ProductParser(Parser):
     def guided_stage(member: Parser) -> int:
         return min(GUIDED, len(member.cascade.grammars) - 1)
 
+    # ---- one sentence --------------------------------------------------------------------------------
+
     def analyse(
         self,
         words: Sequence[str],
@@ -113,180 +136,125 @@ class ProductParser(Parser):
         number: int = 0,
         confidence: bool = False,
     ) -> Parse:
-        """Everything about one sentence; see `Parser.analyse`.
+        """Everything about one sentence; see `SentenceParser.analyse`.
 
         Probabilities are geometric means over the models, confidences plain means. A model that has no analysis of the
         sentence has no vote; if none has one, the first model's fallback is the result.
         """
-        first = self.members[0]
+        first, max_length = self.members[0], self.settings.max_length
         words = list(words)
-        is_long = self.max_length is not None and len(words) > self.max_length
+        is_long = max_length is not None and len(words) > max_length
         if len(self.members) == 1 or not words or k < 1 or is_long or (tags is not None and len(tags) != len(words)):
             return first.analyse(words, tags, k=k, number=number, confidence=confidence)
-        entries = [self.entries_of(member, words, tags) for member in self.members]
-        votes: list[Vote] = []
-        for place, own in enumerate(entries):
-            votes.append(self.vote(place, own, k, votes[0].mask if votes else None))
-        is_valid = [vote.is_valid for vote in votes]
-        if self.product == "rules":
-            candidates = self.by_rules(votes, k)[:k]
-            for candidate in candidates:
-                candidate.log = partial(self.mean_log, candidate.rows, entries, is_valid)
-        else:
-            candidates = self.by_trees(votes, entries, is_valid)[:k]
+        entries = [member.entries(words, tags) for member in self.members]
+        votes = self.votes(entries, k)
+        valid = [vote for vote in votes if vote is not None]
+        candidates = []
+        if valid:
+            mean_log = partial(self.mean_log, entries=entries, has_vote=[vote is not None for vote in votes])
+            root_label = self.label_maps[0][first.model.grammar.label[first.model.grammar.root]]
+            candidates = self.product.decide(Ballot(valid, len(self.labels), int(root_label), mean_log), k)[:k]
         if not candidates:
             return first.analyse(words, tags, k=k, number=number, confidence=confidence)
-        preparation = self.model.preparation
-        trees = [preparation.decode(tree_of_rows(candidate.rows, self.labels, words)) for candidate in candidates]
-        total = float(np.mean([vote.log_total for vote in votes if vote.is_valid]))
+        decode = first.model.preparation.decode
         result = Parse(
             words,
-            trees,
+            [decode(tree_of_rows(candidate.rows, self.labels, words)) for candidate in candidates],
             [candidate.score for candidate in candidates],
             partial(logs_of, candidates),
-            total,
+            float(np.mean([vote.log_total for vote in valid])),
         )
         if confidence:
-            result.take_posteriors(self.mean_posteriors(words, tags))
+            result.take_posteriors(self.mean_posteriors(entries))
         return result
 
-    def entries_of(self, member: Parser, words: list[str], tags: Sequence[str | None] | None) -> list[Entries]:
-        symbols = member.model.preparation.vocabulary_words(words)
-        return [table.entries(symbols, tags, self.tag_mode) for table in member.tables]
+    def votes(self, entries: list[list[Entries]], k: int) -> list[Vote | None]:
+        """The vote of every model on a sentence; none of those that have no analysis of it."""
+        votes: list[Vote | None] = []
+        for place, own in enumerate(entries):
+            mask = votes[0].mask if votes and votes[0] is not None else None
+            votes.append(self.vote(place, own, k, mask))
+        return votes
 
-    def vote(self, place: int, entries: list[Entries], k: int, mask: Mask | None) -> "Vote":
+    def vote(self, place: int, entries: list[Entries], k: int, mask: Mask | None) -> Vote | None:
         """What the model at this place thinks of a sentence, guided by what the first one has left of it."""
         member, label_map, projection = self.members[place], self.label_maps[place], self.guided_from[place]
         guide = None
         if mask is not None and projection is not None:
             guide = Guide(mask, projection, self.guided_stage(member))
-        engine = member.take_engine()
-        try:
-            if not engine.search(entries, viterbi=False, guide=guide):
-                return Vote()
-            vote = Vote(float(engine.chart.log_total), True)
-            if self.product == "rules":
-                forest = engine.exact_forest()
-                rules = forest.rules.copy()
-                for column in (3, 4, 5):
-                    rules[:, column] = np.where(rules[:, column] >= 0, label_map[rules[:, column]], -1)
-                vote.rules, vote.posteriors = rules, np.array(forest.posteriors)
-            if place == 0 and any(self.guided_from):
-                vote.mask = engine.mask_of(FINEST, SMALLEST_POSTERIOR)
-            n_best = N_BEST if self.product == "trees" else k if k > 1 else 0
-            if n_best and engine.search(entries, viterbi=True):
-                for candidate in engine.kbest_trees(entries, n_best, add_up=False):
-                    rows = candidate.rows.copy()
-                    rows[:, 0] = label_map[rows[:, 0]]
-                    vote.trees.append(rows)
-        except OverflowError:  # weights beyond the range of floats
-            return Vote()
-        finally:
-            member.idle_engines.put(engine)
+        with member.engine() as engine:
+            search = Search(engine, entries, Needs.POSTERIORS)
+            try:
+                if not search.fill(guide):
+                    return None
+                vote = Vote(float(engine.chart.log_total))
+                if self.product.needs_rules:
+                    forest = search.forest()
+                    vote.rules, vote.posteriors = relabelled(forest.rules, label_map), np.array(forest.posteriors)
+                if place == 0 and any(self.guided_from):
+                    vote.mask = engine.mask_of(FINEST, SMALLEST_POSTERIOR)
+                n_best = self.product.n_best(k)
+                found = search.kbest_trees(n_best) if n_best else []
+            except OverflowError:  # weights beyond the range of floats
+                return None
+        for candidate in found:
+            rows = candidate.rows.copy()
+            rows[:, 0] = label_map[rows[:, 0]]
+            vote.trees.append(rows)
         return vote
 
-    def by_rules(self, votes: list["Vote"], k: int) -> list[Candidate]:
-        """The best tree by the product of rule posteriors, then others of the models' best by the same score."""
-        valid = [vote for vote in votes if vote.is_valid]
-        if not valid:
-            return []
-        rules, logs = product_of([(vote.rules, vote.posteriors) for vote in valid])
-        forest = Forest(int(rules[:, 2].max()), len(self.labels), rules, np.exp(logs))
-        root = self.label_maps[0][self.model.grammar.label[self.model.grammar.root]]
-        rows, score = forest.best_tree(True, int(root))
-        if rows is None:
-            return []
-        best = [Candidate(rows, float(score) * len(valid), 0.0)]
-        if k == 1:
-            return best
-        log_of = dict(zip(map(bytes, np.ascontiguousarray(rules)), logs.tolist(), strict=True))
-        smallest = math.log(SMALLEST_POSTERIOR)
-        seen = {rows.tobytes()}
-        others = []
-        for other in (tree for vote in valid for tree in vote.trees):
-            if other.tobytes() not in seen:
-                seen.add(other.tobytes())
-                total = sum(log_of.get(bytes(rule), smallest) for rule in rules_of_rows(other))
-                others.append(Candidate(other, total * len(valid), 0.0))
-        others.sort(key=lambda candidate: -candidate.score)
-        return best + others
-
-    def by_trees(self, votes: list["Vote"], entries: list[list[Entries]], is_valid: list[bool]) -> list[Candidate]:
-        """All different trees of the models' best that every model can make, by their exact probabilities."""
-        different = {rows.tobytes(): rows for vote in votes for rows in vote.trees}
-        means = [(self.mean_log(rows, entries, is_valid), rows) for rows in different.values()]
-        found = [Candidate(rows, mean * sum(is_valid), mean) for mean, rows in means if mean > -math.inf]
-        return sorted(found, key=lambda candidate: -candidate.score)
-
-    def mean_log(self, own_rows: np.ndarray, entries: list[list[Entries]], is_valid: list[bool]) -> float:
+    def mean_log(self, rows: np.ndarray, entries: list[list[Entries]], has_vote: list[bool]) -> float:
         """The log of a tree's exact probability: the mean over the models that have an analysis."""
         logs = []
-        for member, own, each, has_vote in zip(self.members, self.own_labels, entries, is_valid, strict=True):
-            if not has_vote:
+        for member, own_labels, own_entries, counts in zip(
+            self.members, self.own_labels, entries, has_vote, strict=True
+        ):
+            if not counts:
                 continue
-            rows = own_rows.copy()
-            rows[:, 0] = own[rows[:, 0]]
-            if (rows[:, 0] < 0).any():
+            own_rows = rows.copy()
+            own_rows[:, 0] = own_labels[rows[:, 0]]
+            if (own_rows[:, 0] < 0).any():
                 logs.append(-math.inf)
                 continue
-            engine = member.take_engine()
-            try:
-                logs.append(engine.tree_log_probability(rows, each))
-            finally:
-                member.idle_engines.put(engine)
+            with member.engine() as engine:
+                logs.append(engine.tree_log_probability(own_rows, own_entries))
         return float(np.mean(logs)) if logs else -math.inf
+
+    def mean_posteriors(self, entries: list[list[Entries]]) -> dict[Bracket, float]:
+        """The mean over models of every bracket's posterior."""
+        sums: dict[Bracket, float] = {}
+        for member, own in zip(self.members, entries, strict=True):
+            with member.engine() as engine:
+                if engine.fill(own, viterbi=False):
+                    for bracket, value in member.bracket_posteriors(engine, own).items():
+                        sums[bracket] = sums.get(bracket, 0.0) + value
+        return {bracket: value / len(self.members) for bracket, value in sums.items()}
 
     def tree_log_probability(self, tree: Tree) -> float:
         """The mean over models of the exact log probability of a tree (as annotated) with its words."""
         return float(np.mean([member.tree_log_probability(tree) for member in self.members]))
 
-    def mean_posteriors(self, words: list[str], tags: Sequence[str | None] | None) -> dict[Bracket, float]:
-        """The mean over models of every bracket's posterior."""
-        sums: dict[Bracket, float] = {}
-        for member in self.members:
-            entries = self.entries_of(member, words, tags)
-            engine = member.take_engine()
-            try:
-                if engine.search(entries, viterbi=False):
-                    for bracket, value in member.bracket_posteriors(engine, entries).items():
-                        sums[bracket] = sums.get(bracket, 0.0) + value
-            finally:
-                member.idle_engines.put(engine)
-        return {bracket: value / len(self.members) for bracket, value in sums.items()}
+
+def parser_of(models: Sequence[Model], settings: ParserSettings | None = None) -> SentenceParser:
+    """The parser of a model, or of the product of several."""
+    return Parser(models[0], settings) if len(models) == 1 else ProductParser(models, settings)
 
 
-@dataclass
-class Vote:
-    """What one model thinks of a sentence: its total, rule posteriors and best trees, in common labels."""
-
-    log_total: float = -math.inf
-    is_valid: bool = False
-    rules: np.ndarray = field(default_factory=lambda: np.empty((0, 6), dtype=np.int32))
-    posteriors: np.ndarray = field(default_factory=lambda: np.empty(0))
-    trees: list[np.ndarray] = field(default_factory=list)
-    mask: Mask | None = None
+def member_settings(settings: ParserSettings) -> ParserSettings:
+    """The settings of every model of a product."""
+    if settings.objective != ParserSettings.objective or settings.correct:
+        raise UsageError("several models have an objective of their own: --product, without --objective and --correct")
+    if settings.threshold is not None:
+        return settings
+    return settings.with_changes(threshold=PRODUCTS[settings.product].threshold)
 
 
-def product_of(forests: Sequence[Rules]) -> Rules:
-    """The rules of all forests, and the mean over forests of the logs of each one's posteriors.
-
-    A rule that a forest does not have counts there with the smallest posterior that forests keep.
-
-    Examples
-    --------
-    >>> rule = np.array([[0, -1, 1, 0, -1, -1]], dtype=np.int32)
-    >>> _, logs = product_of([(rule, np.array([0.5])), (rule, np.array([0.125]))])
-    >>> round(float(np.exp(logs[0])), 9)
-    0.25
-    """
-    rows = np.concatenate([np.ascontiguousarray(rules, dtype=np.int32) for rules, _ in forests])
-    logs = np.log(np.concatenate([posteriors for _, posteriors in forests]))
-    smallest = math.log(SMALLEST_POSTERIOR)
-    keys = np.ascontiguousarray(rows).view([("", np.int32)] * 6).ravel()
-    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    sums = np.bincount(inverse, weights=np.maximum(logs, smallest) - smallest, minlength=len(first))
-    # Rounding may leave a posterior a little above one.
-    return rows[first], np.minimum(smallest + sums / len(forests), 0.0)
+def relabelled(rules: np.ndarray, label_map: np.ndarray) -> np.ndarray:
+    """Rules of a forest with other numbers for their labels."""
+    rules = rules.copy()
+    for column in (3, 4, 5):
+        rules[:, column] = np.where(rules[:, column] >= 0, label_map[rules[:, column]], -1)
+    return rules
 
 
 def require_same_trees(models: Sequence[Model]) -> None:

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 from nltk.tree import Tree
 
+from tsgkit._codes import BRIDGE
 from tsgkit.treebank.trees import is_preterminal
-
-BRIDGE = 3
 
 
 def project(rows: np.ndarray, label: np.ndarray) -> np.ndarray:
@@ -57,3 +56,15 @@ def rows_of_tree(tree: Tree, number_of_label: dict[str, int]) -> np.ndarray | No
             rows.append((label, position, -1, len(node)))
             stack.extend((child, -1) for child in reversed(node))
     return np.array(rows, dtype=np.int32)
+
+
+def rules_of_rows(rows: np.ndarray) -> np.ndarray:
+    """The treebank rules of a tree at their places, as `Forest` takes them."""
+    rules = []
+    waiting: list[tuple[int, int]] = []  # label and start of subtrees that wait for their parent
+    for label, start, end, n_children in reversed(rows.tolist()):
+        left = waiting.pop() if n_children else (-1, -1)
+        right = waiting.pop() if n_children == 2 else (-1, -1)
+        rules.append((start, right[1], end, label, left[0], right[0]))
+        waiting.append((label, start))
+    return np.array(rules[::-1], dtype=np.int32)

@@ -18,14 +18,16 @@ from nltk.tree import Tree
 from tsgkit.drawing.trees import Drawing, confidences
 from tsgkit.errors import UsageError
 from tsgkit.models.model import Model
-from tsgkit.parsing import Parse, Parser
+from tsgkit.parsing import Parse, ParserSettings
 from tsgkit.parsing.known_tree import NoDerivationError
-from tsgkit.parsing.product import ProductParser
+from tsgkit.parsing.product import parser_of
 from tsgkit.report.derivation import Derivation, Deriver
 from tsgkit.treebank.brackets import format_tree
 from tsgkit.treebank.trees import brackets_of
 
 MAX_TREES = 20
+# Settings of the parser whose defaults are others here: every thread of a server has charts of its own.
+SERVICE_CHANGES: dict[str, Any] = {"max_bytes": 1 << 29}
 N_EXAMPLES = 3
 SPACES = frozenset(" \t\r\n\f\v")
 
@@ -100,17 +102,15 @@ class ParseService:
     names : sequence of str
         Names of the models.
     limits : Limits
-    max_bytes : int
-        Memory limit for the chart of one sentence.
+    settings : ParserSettings
+        How sentences are parsed; unless given, by the defaults, with less memory.
     """
 
     def __init__(
-        self, models: Sequence[Model], names: Sequence[str], limits: Limits, *, max_bytes: int = 1 << 29
+        self, models: Sequence[Model], names: Sequence[str], limits: Limits, settings: ParserSettings | None = None
     ) -> None:
         self.names, self.limits = list(names), limits
-        self.parser = Parser(models[0], max_bytes=max_bytes)
-        if len(models) > 1:
-            self.parser = ProductParser(models, max_bytes=max_bytes)
+        self.parser = parser_of(models, settings or ParserSettings(**SERVICE_CHANGES))
         self.derivers = [Deriver(model) for model in models]
         self.kinds = [model.kind for model in models]
         self.tokenizer = TreebankWordTokenizer()

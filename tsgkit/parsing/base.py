@@ -1,0 +1,169 @@
+"""What all parsers have in common: NLTK's interface, batches on several threads, search errors.
+
+A parser is given by what it does with one sentence, `SentenceParser.analyse`. One model makes a
+`tsgkit.parsing.Parser`, several make a `tsgkit.parsing.product.ProductParser`.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Self
+
+from nltk.parse.api import ParserI
+from nltk.tree import ProbabilisticTree, Tree
+
+from tsgkit.grammar import WeightedGrammar
+from tsgkit.parsing.parse import Parse
+from tsgkit.parsing.settings import ParserSettings
+from tsgkit.streams import until_failure
+
+# Sentences given to each thread before results are waited for.
+WINDOW = 8
+
+
+class SentenceParser(ParserI, ABC):
+    """A parser of tokenised sentences; an `nltk.parse.api.ParserI`.
+
+    Attributes
+    ----------
+    settings : ParserSettings
+        How it parses; `with_settings` makes a parser that does it in another way.
+    """
+
+    settings: ParserSettings
+
+    # ---- what a parser is ----------------------------------------------------------------------------
+
+    @abstractmethod
+    def grammar(self) -> WeightedGrammar:
+        """The finest grammar; of several models, that of the first."""
+
+    @abstractmethod
+    def analyse(
+        self,
+        words: Sequence[str],
+        tags: Sequence[str | None] | None = None,
+        *,
+        k: int = 1,
+        number: int = 0,
+        confidence: bool = False,
+    ) -> Parse:
+        """Everything about one sentence.
+
+        Parameters
+        ----------
+        words : sequence of str
+        tags : sequence of str or None, optional
+            One per word; used as the setting `tags` says.
+        k : int
+            How many trees at most.
+        number : int
+            The sentence's number, which the samples of sampled objectives depend on.
+        confidence : bool
+            Whether to compute posterior probabilities of brackets.
+        """
+
+    @abstractmethod
+    def tree_log_probability(self, tree: Tree) -> float:
+        """The exact log probability of a tree (as annotated) with its words; -inf if no grammar makes it."""
+
+    @abstractmethod
+    def with_settings(self, settings: ParserSettings | None = None, **changes: Any) -> Self:
+        """A parser with the same models, which are shared, and other settings: these, or its own but for changes."""
+
+    # ---- NLTK's interface ----------------------------------------------------------------------------
+
+    def parse(self, sent: Sequence[str], k: int = 10) -> Iterator[ProbabilisticTree]:
+        """Trees for a sentence, best first, each with its probability given the words.
+
+        Parameters
+        ----------
+        sent : sequence of str
+            The words.
+        k : int
+            The most trees to yield; there is always at least one.
+        """
+        result = self.analyse(sent, k=k)
+        for tree, log_probability in zip(result.trees, result.log_probabilities, strict=True):
+            yield probabilistic(tree, log_probability - result.log_total if not result.fallback else -math.inf)
+
+    def parse_one(self, sent: Sequence[str]) -> ProbabilisticTree:
+        """The best tree for a sentence."""
+        return next(self.parse(sent, k=1))
+
+    def parse_sents(self, sents: Iterable[Sequence[str]]) -> Iterator[Iterator[ProbabilisticTree]]:
+        """For every sentence what `parse` yields."""
+        return (self.parse(sent) for sent in sents)
+
+    # ---- many sentences ------------------------------------------------------------------------------
+
+    def parse_batch(
+        self,
+        sentences: Iterable[tuple[Sequence[str], Sequence[str | None] | None]],
+        *,
+        threads: int = 1,
+        k: int = 1,
+        confidence: bool = False,
+        first_number: int = 0,
+    ) -> Iterator[Parse]:
+        """Parse sentences as they come, on several threads; results stream in the order of the input.
+
+        The output is the same whatever the number of threads. When the input fails in the middle, what
+        came before is parsed all the same.
+
+        Parameters
+        ----------
+        sentences : iterable of (words, tags)
+            The tags are ``None``, or one for every word.
+        threads : int
+        k, confidence
+            As for `analyse`.
+        first_number : int
+            The number of the first sentence.
+        """
+        numbered = enumerate(sentences, start=first_number)
+        if threads <= 1:
+            for number, (words, tags) in numbered:
+                yield self.analyse(words, tags, k=k, number=number, confidence=confidence)
+            return
+        with ThreadPoolExecutor(threads) as pool:
+            pending: deque[Future[Parse]] = deque()
+            failures: list[Exception] = []
+            try:
+                for number, (words, tags) in until_failure(numbered, failures):
+                    job = pool.submit(self.analyse, words, tags, k=k, number=number, confidence=confidence)
+                    pending.append(job)
+                    if len(pending) >= WINDOW * threads:
+                        yield pending.popleft().result()
+                while pending:
+                    yield pending.popleft().result()
+            finally:
+                for job in pending:
+                    job.cancel()
+        if failures:
+            raise failures[0]
+
+    def search_errors(self, sentences: Iterable[Sequence[str]]) -> tuple[int, int]:
+        """How often pruning changes the answer.
+
+        Returns
+        -------
+        changed, total : int
+            Sentences whose best tree differs from the one found without pruning, and all sentences for
+            which the grammar makes one without pruning, within the bound of memory.
+        """
+        exact = self.with_settings(threshold=0.0)
+        changed = total = 0
+        for number, words in enumerate(sentences):
+            unpruned = exact.analyse(words, number=number)
+            if not unpruned.fallback:
+                changed += self.analyse(words, number=number).tree != unpruned.tree
+                total += 1
+        return changed, total
+
+
+def probabilistic(tree: Tree, log_probability: float) -> ProbabilisticTree:
+    """The same tree with a probability at its root, as NLTK's probabilistic parsers return it."""
+    return ProbabilisticTree(tree.label(), list(tree), logprob=log_probability / math.log(2))

@@ -1,0 +1,140 @@
+"""Objectives: which of a sentence's trees is the best one. Each is a value in a table, `OBJECTIVES`.
+
+With ``q(r)`` the posterior probability that the treebank rule ``r`` is in the tree, at its place:
+
+* ``mpd``: the tree of the most probable derivation;
+* ``mpp``: the most probable tree, argmax_t sum_{d of t} P(d), over the best derivations;
+* ``mer``: the most expected rules, argmax_t sum_{r in t} q(r);
+* ``max-rule``: argmax_t prod_{r in t} q(r);
+* ``mpp-sampled``, ``mer-sampled``, ``max-rule-sampled``: the same with shares of sampled derivations.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tsgkit._forest import Forest
+from tsgkit.parsing.rows import rules_of_rows
+from tsgkit.registry import Registry
+
+if TYPE_CHECKING:
+    from tsgkit.parsing.search import Candidate, Search
+    from tsgkit.parsing.votes import Product
+
+
+class Needs(Enum):
+    """What an objective asks of the chart of a sentence."""
+
+    VITERBI = "the best derivations"
+    POSTERIORS = "inside and outside values: exact posteriors of rules"
+    SAMPLES = "inside values, from which derivations are drawn"
+
+
+@dataclass(frozen=True)
+class Objective:
+    """A way to choose trees.
+
+    Attributes
+    ----------
+    name : str
+    needs : Needs
+        With what the finest chart is filled before `decode` is called.
+    decode : callable
+        ``decode(search, k)`` returns up to `k` different trees of a sentence, best first; `search` is a
+        `tsgkit.parsing.search.Search`, whose `candidate` makes a result of a tree and its score.
+
+    Examples
+    --------
+    >>> OBJECTIVES["mer-sampled"].needs
+    <Needs.SAMPLES: 'inside values, from which derivations are drawn'>
+    """
+
+    name: str
+    needs: Needs
+    decode: Callable[["Search", int], list["Candidate"]]
+
+
+def most_probable_derivation(search: "Search", k: int) -> list["Candidate"]:
+    """The trees of the best derivations; the score of a tree is the log weight of its best one."""
+    if k == 1:
+        return [search.candidate(*search.best_derivation())]
+    return search.kbest_trees(k)
+
+
+def most_probable_tree(search: "Search", k: int) -> list["Candidate"]:
+    """Trees by the sum over those of the best derivations that make them."""
+    return search.kbest_trees(k, add_up=True)
+
+
+def most_frequent_tree(search: "Search", k: int) -> list["Candidate"]:
+    """Trees by how often they were sampled."""
+    best = sorted(search.sampled_trees(), key=lambda entry: -entry[0])[:k]
+    return [search.candidate(rows, share) for share, rows in best]
+
+
+def best_by_rules(search: "Search", k: int, *, product: bool, forest: Forest | None = None) -> list["Candidate"]:
+    """The tree whose rules have the largest sum or product and, after it, trees of the best derivations by that score.
+
+    Parameters
+    ----------
+    search : Search
+    k : int
+    product : bool
+        Whether to multiply; otherwise to add.
+    forest : Forest, optional
+        The rules with what each is worth; unless given, the posteriors of the search, exact or sampled as the
+        objective needs.
+    """
+    forest = search.forest() if forest is None else forest
+    rows, score = forest.best_tree(product, search.root_label)
+    if rows is None:
+        # Every tree has a rule that is too improbable to be in the forest, or that was not sampled.
+        return search.kbest_trees(k)
+    best = [search.candidate(rows, score)]
+    if k == 1:
+        return best
+    value_of = dict(zip(map(bytes, np.ascontiguousarray(forest.rules)), forest.posteriors, strict=True))
+    others = []
+    for other in search.kbest_trees(k):
+        if other.rows.tobytes() != rows.tobytes():
+            values = [value_of.get(bytes(rule), 0.0) for rule in rules_of_rows(other.rows)]
+            total = sum(math.log(value) if value else -math.inf for value in values) if product else sum(values)
+            others.append(other.with_score(float(total)))
+    others.sort(key=lambda candidate: -candidate.score)
+    return (best + others)[:k]
+
+
+most_expected_rules = partial(best_by_rules, product=False)
+largest_product = partial(best_by_rules, product=True)
+
+MPD = Objective("mpd", Needs.VITERBI, most_probable_derivation)
+MPP = Objective("mpp", Needs.VITERBI, most_probable_tree)
+MPP_SAMPLED = Objective("mpp-sampled", Needs.SAMPLES, most_frequent_tree)
+MER = Objective("mer", Needs.POSTERIORS, most_expected_rules)
+MER_SAMPLED = Objective("mer-sampled", Needs.SAMPLES, most_expected_rules)
+MAX_RULE = Objective("max-rule", Needs.POSTERIORS, largest_product)
+MAX_RULE_SAMPLED = Objective("max-rule-sampled", Needs.SAMPLES, largest_product)
+
+OBJECTIVES: Registry[Objective] = Registry(
+    "objective",
+    "tsgkit.objectives",
+    {
+        "mpd": f"{__name__}:MPD",
+        "mpp": f"{__name__}:MPP",
+        "mpp-sampled": f"{__name__}:MPP_SAMPLED",
+        "mer": f"{__name__}:MER",
+        "mer-sampled": f"{__name__}:MER_SAMPLED",
+        "max-rule": f"{__name__}:MAX_RULE",
+        "max-rule-sampled": f"{__name__}:MAX_RULE_SAMPLED",
+    },
+)
+PRODUCTS: Registry["Product"] = Registry(
+    "product",
+    "tsgkit.products",
+    {"rules": "tsgkit.parsing.votes:RULES", "trees": "tsgkit.parsing.votes:TREES"},
+)

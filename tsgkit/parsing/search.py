@@ -1,0 +1,174 @@
+"""The search for one sentence's trees: what an objective can ask once the charts are filled.
+
+Between the engine, which fills charts, and the objectives, which choose among trees. Trees are rows
+``(label, start, end, kind)``, see `tsgkit.parsing.rows`; a tree's probability is the sum over its derivations.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from tsgkit._derivations import KBest, best_derivation, sample_derivations
+from tsgkit._forest import Forest
+from tsgkit.parsing.engine import Engine, Guide, tree_log_probability
+from tsgkit.parsing.lexical import Entries
+from tsgkit.parsing.objectives import Needs
+from tsgkit.parsing.rows import project, rules_of_rows
+
+# Of so many derivations, those of the same tree are added up.
+MAX_DERIVATIONS_PER_TREE = 20
+# The log of the true over the sampled probability of a derivation.
+LogCorrection = Callable[[np.ndarray, np.random.Generator], float]
+
+
+@dataclass
+class Candidate:
+    """A tree for a sentence.
+
+    Attributes
+    ----------
+    rows : ndarray
+        ``(label, start, end, kind)``.
+    score : float
+        By the objective; comparable between candidates of the same sentence only.
+    log : float, or callable that returns it
+        What `log_probability` is, or how to find it.
+    """
+
+    rows: np.ndarray
+    score: float
+    log: float | Callable[[], float]
+
+    @property
+    def log_probability(self) -> float:
+        """Of the tree with its words, summed over all derivations; found when it is first asked for."""
+        if callable(self.log):
+            self.log = self.log()
+        return self.log
+
+    def with_score(self, score: float) -> "Candidate":
+        """The same tree, judged by something else."""
+        return replace(self, score=score)
+
+
+class Search:
+    """One sentence in the charts of an engine.
+
+    Parameters
+    ----------
+    engine : Engine
+    entries : list of Entries
+        The lexical entries of the sentence, one for every grammar of the engine.
+    needs : Needs
+        What the finest chart is filled with.
+    random : numpy.random.Generator, optional
+        For samples.
+    log_correction : callable, optional
+        By which samples are accepted or rejected.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        entries: list[Entries],
+        needs: Needs,
+        random: np.random.Generator | None = None,
+        log_correction: LogCorrection | None = None,
+    ) -> None:
+        self.engine, self.entries, self.needs = engine, entries, needs
+        self.random, self.log_correction = random, log_correction
+
+    def fill(self, guide: Guide | None = None) -> bool:
+        """Fill the charts; whether the sentence has a derivation."""
+        return self.engine.fill(self.entries, viterbi=self.needs is Needs.VITERBI, guide=guide)
+
+    # ---- what objectives ask -------------------------------------------------------------------------
+
+    @property
+    def n_words(self) -> int:
+        return self.engine.chart.n_words
+
+    @property
+    def labels(self) -> Sequence[str]:
+        """The names of labels, by number, as binarisation left them."""
+        return self.engine.cascade.grammars[-1].labels
+
+    @property
+    def root_label(self) -> int:
+        """The number of the label that all trees have at their root."""
+        return self.engine.root_label
+
+    def candidate(self, rows: np.ndarray, score: float) -> Candidate:
+        """A tree with its score, as `tsgkit.parsing.objectives.Objective.decode` returns it."""
+        # The probability is asked for later, perhaps on another thread, when the engine is at work on another sentence.
+        index = self.engine.cascade.indices[-1]
+        return Candidate(rows, score, partial(tree_log_probability, index, rows, self.entries[-1]))
+
+    def forest(self) -> Forest:
+        """Treebank rules with their posteriors: exact ones, or shares of the samples if these are needed."""
+        if self.needs is not Needs.SAMPLES:
+            return self.engine.exact_forest()
+        trees = self.sampled_trees()
+        rules = [rules_of_rows(rows) for _, rows in trees]
+        shares = np.repeat([share for share, _ in trees], [len(rows) for rows in rules])
+        return Forest(self.n_words, self.engine.cascade.indices[-1].n_labels, np.concatenate(rules), shares)
+
+    def sampled_trees(self) -> list[tuple[float, np.ndarray]]:
+        """The different trees of sampled derivations, each with its share of the samples."""
+        if self.random is None:
+            raise ValueError("samples need a random generator")
+        n_samples = self.engine.settings.n_samples
+        samples = sample_derivations(self.engine.chart, n_samples, self.random.bit_generator)
+        if self.log_correction is not None:
+            samples = corrected(samples, self.log_correction, self.random)
+        trees: dict[bytes, np.ndarray] = {}
+        counts: Counter[bytes] = Counter()
+        for derivation, _ in samples:
+            rows = project(derivation, self.engine.label)
+            key = rows.tobytes()
+            trees.setdefault(key, rows)
+            counts[key] += 1
+        return [(counts[key] / n_samples, rows) for key, rows in trees.items()]
+
+    def best_derivation(self) -> tuple[np.ndarray, float]:
+        """The tree of the best derivation, and the log of its weight."""
+        rows, log_weight = best_derivation(self.engine.chart)
+        return project(rows, self.engine.label), log_weight
+
+    def kbest_trees(self, k: int, *, add_up: bool = False) -> list[Candidate]:
+        """Different trees from the best derivations, by their best one or by the sum of those found.
+
+        A chart that was filled with other values is filled again with those of the best derivations.
+        """
+        if not self.engine.chart.is_viterbi and not self.engine.fill(self.entries, viterbi=True):
+            return []
+        derivations = KBest(self.engine.chart)
+        limit = max(self.engine.settings.n_derivations if add_up else 0, k * MAX_DERIVATIONS_PER_TREE)
+        trees: dict[bytes, list] = {}
+        for number in range(limit):
+            found = derivations.derivation(number)
+            if found is None or (len(trees) >= k and not add_up):
+                break
+            rows = project(found[0], self.engine.label)
+            entry = trees.setdefault(rows.tobytes(), [-math.inf, rows])
+            entry[0] = np.logaddexp(entry[0], found[1]) if add_up else max(entry[0], found[1])
+        best = sorted(trees.values(), key=lambda entry: -entry[0])[:k]
+        return [self.candidate(rows, float(score)) for score, rows in best]
+
+
+def corrected(samples: list, log_correction: LogCorrection, random: np.random.Generator) -> list:
+    """Samples of the model itself: Metropolis-Hastings with the drawn derivations as proposals."""
+    kept: list = []
+    log_ratio = -math.inf
+    for sample in samples:
+        proposed = log_correction(sample[0], random)
+        if not kept or math.log(1.0 - random.random()) < proposed - log_ratio:
+            kept.append(sample)
+            log_ratio = proposed
+        else:
+            kept.append(kept[-1])
+    return kept

@@ -1,0 +1,148 @@
+"""How several models vote on a sentence: what each is asked, and which tree has the most votes.
+
+With ``q_m(r)`` the posterior of the treebank rule ``r`` under model ``m``, a product of rules is argmax_t prod_m
+prod_{r in t} q_m(r), a product of trees argmax_t prod_m P_m(t), over the best trees of all models.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from tsgkit._chart import Mask
+from tsgkit._forest import Forest
+from tsgkit.parsing.engine import SMALLEST_POSTERIOR
+from tsgkit.parsing.rows import rules_of_rows
+from tsgkit.parsing.search import Candidate
+
+# Trees that each model names for a product of trees.
+N_BEST = 100
+# What one model alone would prune may be what the others are sure of.
+RULES_THRESHOLD = 1e-4
+Rules = tuple[np.ndarray, np.ndarray]
+
+
+@dataclass
+class Vote:
+    """What one model thinks of a sentence, in the labels that all models share.
+
+    Attributes
+    ----------
+    log_total : float
+        The log probability of the words.
+    rules, posteriors : ndarray
+        As `tsgkit._forest.Forest` has them; empty unless the product needs them.
+    trees : list of ndarray
+        The best trees, as many as the product needs.
+    mask : Mask, optional
+        What the first model leaves for the others.
+    """
+
+    log_total: float
+    rules: np.ndarray = field(default_factory=lambda: np.empty((0, 6), dtype=np.int32))
+    posteriors: np.ndarray = field(default_factory=lambda: np.empty(0))
+    trees: list[np.ndarray] = field(default_factory=list)
+    mask: Mask | None = None
+
+
+@dataclass(frozen=True)
+class Ballot:
+    """The votes of the models that have an analysis of a sentence.
+
+    Attributes
+    ----------
+    votes : list of Vote
+        At least one.
+    n_labels, root_label : int
+        Of the labels that all models share.
+    mean_log : callable
+        The mean over these models of the log of a tree's exact probability.
+    """
+
+    votes: list[Vote]
+    n_labels: int
+    root_label: int
+    mean_log: Callable[[np.ndarray], float]
+
+
+@dataclass(frozen=True)
+class Product:
+    """A way to count votes.
+
+    Attributes
+    ----------
+    name : str
+    threshold : float, optional
+        Of pruning, unless the settings give one; that of a single model if this does not either.
+    needs_rules : bool
+        Whether every model is asked for the posteriors of treebank rules.
+    n_best : callable
+        ``n_best(k)`` is how many trees every model is asked for when `k` are wanted.
+    decide : callable
+        ``decide(ballot, k)`` returns trees, best first.
+    """
+
+    name: str
+    threshold: float | None
+    needs_rules: bool
+    n_best: Callable[[int], int]
+    decide: Callable[[Ballot, int], list[Candidate]]
+
+
+def by_rules(ballot: Ballot, k: int) -> list[Candidate]:
+    """The best tree by the product of rule posteriors, then others of the models' best by the same score."""
+    n_votes = len(ballot.votes)
+    rules, logs = product_of([(vote.rules, vote.posteriors) for vote in ballot.votes])
+    forest = Forest(int(rules[:, 2].max()), ballot.n_labels, rules, np.exp(logs))
+    rows, score = forest.best_tree(True, ballot.root_label)
+    if rows is None:
+        return []
+    best = [Candidate(rows, float(score) * n_votes, partial(ballot.mean_log, rows))]
+    if k == 1:
+        return best
+    log_of = dict(zip(map(bytes, np.ascontiguousarray(rules)), logs.tolist(), strict=True))
+    smallest = math.log(SMALLEST_POSTERIOR)
+    different = {other.tobytes(): other for vote in ballot.votes for other in vote.trees}
+    different.pop(rows.tobytes(), None)
+    others = []
+    for other in different.values():
+        total = sum(log_of.get(bytes(rule), smallest) for rule in rules_of_rows(other))
+        others.append(Candidate(other, total * n_votes, partial(ballot.mean_log, other)))
+    others.sort(key=lambda candidate: -candidate.score)
+    return best + others
+
+
+def by_trees(ballot: Ballot, k: int) -> list[Candidate]:
+    """All different trees of the models' best that every model can make, by their exact probabilities."""
+    different = {rows.tobytes(): rows for vote in ballot.votes for rows in vote.trees}
+    means = [(ballot.mean_log(rows), rows) for rows in different.values()]
+    found = [Candidate(rows, mean * len(ballot.votes), mean) for mean, rows in means if mean > -math.inf]
+    return sorted(found, key=lambda candidate: -candidate.score)
+
+
+RULES = Product("rules", RULES_THRESHOLD, True, lambda k: k if k > 1 else 0, by_rules)
+TREES = Product("trees", None, False, lambda k: N_BEST, by_trees)
+
+
+def product_of(forests: Sequence[Rules]) -> Rules:
+    """The rules of all forests, and the mean over forests of the logs of each one's posteriors.
+
+    A rule that a forest does not have counts there with the smallest posterior that forests keep.
+
+    Examples
+    --------
+    >>> rule = np.array([[0, -1, 1, 0, -1, -1]], dtype=np.int32)
+    >>> _, logs = product_of([(rule, np.array([0.5])), (rule, np.array([0.125]))])
+    >>> round(float(np.exp(logs[0])), 9)
+    0.25
+    """
+    rows = np.concatenate([np.ascontiguousarray(rules, dtype=np.int32) for rules, _ in forests])
+    logs = np.log(np.concatenate([posteriors for _, posteriors in forests]))
+    smallest = math.log(SMALLEST_POSTERIOR)
+    keys = np.ascontiguousarray(rows).view([("", np.int32)] * 6).ravel()
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    sums = np.bincount(inverse, weights=np.maximum(logs, smallest) - smallest, minlength=len(first))
+    # Rounding may leave a posterior a little above one.
+    return rows[first], np.minimum(smallest + sums / len(forests), 0.0)
