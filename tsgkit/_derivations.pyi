@@ -4,8 +4,6 @@ from numpy.typing import NDArray
 
 from tsgkit._chart import Chart
 
-KINDS: tuple[str, ...]
-
 class KBest:
     def __init__(self, chart: Chart) -> None: ...
     def derivation(self, number: int) -> tuple[NDArray[np.int32], float] | None: ...

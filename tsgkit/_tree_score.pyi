@@ -14,10 +14,3 @@ class TreeScorer:
         lexical_symbol: NDArray[np.int32],
         lexical_weight: NDArray[np.float64],
     ) -> float: ...
-    def check(
-        self,
-        rows: NDArray[np.int32],
-        lexical_start: NDArray[np.int64],
-        symbols: NDArray[np.int32],
-        weights: NDArray[np.float64],
-    ) -> None: ...

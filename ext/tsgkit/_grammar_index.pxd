@@ -1,5 +1,23 @@
-# A weighted grammar laid out for the loops of the chart.
+# A weighted grammar as plain arrays, in the orders in which the loops of the chart read its rules.
+#
+# Stage: between the weighted grammar, which is checked when it is made, and the chart, which trusts this table.
 from tsgkit._types cimport index_t, symbol_t, weight_t
+
+
+cdef struct PairTable:
+    # Binary rules by their children: pairs (left, right) -> the rules with these children.
+    const symbol_t* right                 # per pair
+    const index_t* rule_start             # per pair, and one more
+    const symbol_t* parent                # per rule
+    const weight_t* weight
+
+
+cdef struct EdgeTable:
+    # Unary rules and bridges from one of their ends: symbol -> edges to the symbols at the other end.
+    const index_t* start                  # per symbol, and one more
+    const symbol_t* other                 # per edge
+    const weight_t* weight
+    const symbol_t* is_bridge
 
 
 cdef struct GrammarTable:
@@ -7,18 +25,15 @@ cdef struct GrammarTable:
     # except inside a cycle, whose members have neighbouring ranks.
     symbol_t n_symbols
     symbol_t n_treebank_labels
-    symbol_t n_labels                     # these, then one for every symbol without a label of its own
+    symbol_t n_labels                     # these, then one for every symbol without a label
     symbol_t root
-    const symbol_t* symbol_of             # per rank: the grammar's own number
+    const symbol_t* symbol_of             # per rank: its number in the grammar
     const symbol_t* label                 # per symbol
     const symbol_t* unlabelled            # per label that is not of the treebank: its symbol
 
-    # Binary rules by left child: symbol -> pairs (left, right) -> rules with these children.
-    const index_t* pair_start             # per left symbol, and one more
-    const symbol_t* pair_right            # per pair
-    const index_t* pair_rule_start        # per pair, and one more
-    const symbol_t* rule_parent           # per rule
-    const weight_t* rule_weight
+    # Binary rules by left child: symbol -> pairs -> rules.
+    const index_t* left_pair_start        # per left symbol, and one more
+    PairTable by_left
 
     # The same rules by treebank rule: label -> groups with the same left label -> blocks (label, left label,
     # right label) -> runs with the same left symbol -> pairs -> rules.
@@ -33,10 +48,7 @@ cdef struct GrammarTable:
     const index_t* run_start              # per block, and one more
     const symbol_t* run_left              # per run
     const index_t* run_pair_start         # per run, and one more
-    const symbol_t* block_pair_right      # per pair
-    const index_t* block_rule_start       # per pair, and one more
-    const symbol_t* block_rule_parent     # per rule
-    const weight_t* block_rule_weight
+    PairTable by_block
 
     # The same rules by parent, for walks from the root down.
     const index_t* parent_start           # per symbol, and one more
@@ -44,15 +56,9 @@ cdef struct GrammarTable:
     const symbol_t* parent_right
     const weight_t* parent_weight
 
-    # Unary rules and bridges, by child and by parent.
-    const index_t* up_start               # per child symbol, and one more
-    const symbol_t* up_parent
-    const weight_t* up_weight
-    const symbol_t* up_is_bridge
-    const index_t* down_start             # per parent symbol, and one more
-    const symbol_t* down_child
-    const weight_t* down_weight
-    const symbol_t* down_is_bridge
+    # Unary rules and bridges.
+    EdgeTable up                          # by child: to the parents
+    EdgeTable down                        # by parent: to the children
 
     # Cycles of them.
     const symbol_t* cycle_of              # per symbol: its cycle, or -1
@@ -68,10 +74,14 @@ cdef class GrammarIndex:
     cdef GrammarTable table              # what the kernels read
     cdef readonly symbol_t n_symbols
     cdef readonly symbol_t n_labels      # of the treebank
-    cdef readonly object symbol_of_rank  # ndarray: the grammar's own number of a symbol
-    cdef readonly object rank_of_symbol  # ndarray: its inverse
+    cdef readonly object symbol_of_rank  # ndarray: per rank, the number in the grammar
+    cdef readonly object rank_of_symbol  # ndarray: the inverse
     cdef list arrays                     # keeps what the table points to
 
     cdef const index_t* indices(self, values) except NULL
     cdef const symbol_t* symbols(self, values) except NULL
     cdef const weight_t* weights(self, values) except NULL
+
+
+cdef int check_lexical(
+    GrammarIndex grammar, const index_t[::1] start, const symbol_t[::1] symbol, const weight_t[::1] weight) except -1

@@ -6,6 +6,10 @@ made, and the chart, which trusts this index and nothing else.
 
 import numpy as np
 
+from libc.math cimport isfinite
+
+from tsgkit._types cimport index_t, position_t, symbol_t, weight_t
+
 from tsgkit.grammar.components import strong_components
 
 
@@ -68,11 +72,11 @@ cdef class GrammarIndex:
         parent, left, right = rules.T
         order = np.lexsort((parent, right, left))
         pairs = first_of_each([left[order], right[order]])
-        table.pair_start = self.indices(starts_of(left[order][pairs], self.n_symbols))
-        table.pair_right = self.symbols(right[order][pairs])
-        table.pair_rule_start = self.indices(np.append(pairs, len(order)))
-        table.rule_parent = self.symbols(parent[order])
-        table.rule_weight = self.weights(weights[order])
+        table.left_pair_start = self.indices(starts_of(left[order][pairs], self.n_symbols))
+        table.by_left.right = self.symbols(right[order][pairs])
+        table.by_left.rule_start = self.indices(np.append(pairs, len(order)))
+        table.by_left.parent = self.symbols(parent[order])
+        table.by_left.weight = self.weights(weights[order])
 
         order = np.lexsort((right, left, parent))
         table.parent_start = self.indices(starts_of(parent[order], self.n_symbols))
@@ -98,24 +102,24 @@ cdef class GrammarIndex:
         table.run_start = self.indices(np.append(np.searchsorted(runs, blocks), len(runs)))
         table.run_left = self.symbols(keys[3][runs])
         table.run_pair_start = self.indices(np.append(np.searchsorted(pairs, runs), len(pairs)))
-        table.block_pair_right = self.symbols(keys[4][pairs])
-        table.block_rule_start = self.indices(np.append(pairs, len(order)))
-        table.block_rule_parent = self.symbols(parent[order])
-        table.block_rule_weight = self.weights(weights[order])
+        table.by_block.right = self.symbols(keys[4][pairs])
+        table.by_block.rule_start = self.indices(np.append(pairs, len(order)))
+        table.by_block.parent = self.symbols(parent[order])
+        table.by_block.weight = self.weights(weights[order])
 
     def index_single(self, rules, weights, is_bridge):
         table = &self.table
         parent, child = rules.T
         order = np.lexsort((is_bridge, parent, child))
-        table.up_start = self.indices(starts_of(child[order], self.n_symbols))
-        table.up_parent = self.symbols(parent[order])
-        table.up_weight = self.weights(weights[order])
-        table.up_is_bridge = self.symbols(is_bridge[order])
+        table.up.start = self.indices(starts_of(child[order], self.n_symbols))
+        table.up.other = self.symbols(parent[order])
+        table.up.weight = self.weights(weights[order])
+        table.up.is_bridge = self.symbols(is_bridge[order])
         order = np.lexsort((is_bridge, child, parent))
-        table.down_start = self.indices(starts_of(parent[order], self.n_symbols))
-        table.down_child = self.symbols(child[order])
-        table.down_weight = self.weights(weights[order])
-        table.down_is_bridge = self.symbols(is_bridge[order])
+        table.down.start = self.indices(starts_of(parent[order], self.n_symbols))
+        table.down.other = self.symbols(child[order])
+        table.down.weight = self.weights(weights[order])
+        table.down.is_bridge = self.symbols(is_bridge[order])
 
     def index_cycles(self, components, rank):
         cycle_of = np.full(self.n_symbols, -1, dtype=np.int32)
@@ -151,3 +155,23 @@ def first_of_each(keys):
     for key in keys:
         changes[1:] |= key[1:] != key[:len(key) - 1]
     return np.flatnonzero(changes)
+
+
+cdef int check_lexical(GrammarIndex grammar, const index_t[::1] start, const symbol_t[::1] symbol,
+                       const weight_t[::1] weight) except -1:
+    """Check the lexical entries of a sentence: of every word, the symbols (ranks) that make it, and weights."""
+    cdef index_t n_entries = symbol.shape[0], entry
+    cdef position_t position
+    if start.shape[0] < 2:
+        raise ValueError("a sentence has at least one word")
+    if start[0] != 0 or start[start.shape[0] - 1] != n_entries or weight.shape[0] != n_entries:
+        raise ValueError("the lexical entries do not fit together")
+    for position in range(start.shape[0] - 1):
+        if start[position] > start[position + 1]:
+            raise ValueError("the lexical entries are not in order")
+    for entry in range(n_entries):
+        if not 0 <= symbol[entry] < grammar.n_symbols:
+            raise ValueError(f"symbol {symbol[entry]} is out of range: the grammar has {grammar.n_symbols}")
+        if not (weight[entry] > 0.0 and isfinite(weight[entry])):
+            raise ValueError(f"weight {weight[entry]} is not a positive number")
+    return 0

@@ -1,6 +1,7 @@
 """The exact probability of a given tree: the sum over all derivations of it, in time linear in its size.
 
-With ``T(x, v)`` the weight of all ways to make the tree below node ``v`` from symbol ``x``,
+From the rows of a tree and the lexical entries of its words to a log weight. With ``T(x, v)`` the weight of all
+derivations of the tree below node ``v`` from symbol ``x``,
 
     T(x, v) = sum_{x -> y z} w T(y, left child) T(z, right child)  +  sum_{x => y} w T(y, v)
 
@@ -10,13 +11,9 @@ where only rules whose labels are those of the tree count, and bridges ``x => y`
 from libc.math cimport INFINITY, log
 from libcpp.vector cimport vector
 
-from tsgkit._grammar_index cimport GrammarIndex, GrammarTable
+from tsgkit._codes cimport BINARY, LEXICAL, N_ROW_COLUMNS, ROW_KIND, ROW_LABEL, ROW_START, UNARY
+from tsgkit._grammar_index cimport GrammarIndex, GrammarTable, PairTable, check_lexical
 from tsgkit._types cimport index_t, position_t, symbol_t, weight_t
-
-cdef enum Kind:
-    LEXICAL = 0
-    UNARY = 1
-    BINARY = 2
 
 cdef weight_t NEGLIGIBLE = 1e-18   # of a node's value: where the sum over cycles of bridges ends
 
@@ -38,11 +35,12 @@ cdef class TreeScorer:
     cdef vector[vector[Entry]] values    # per node of the tree
     cdef vector[weight_t] dense          # per symbol; zero between nodes
     cdef vector[weight_t] other          # likewise
+    cdef vector[index_t] waiting         # the nodes whose parents are still to come
 
-    def __init__(self, GrammarIndex grammar):
+    def __init__(self, GrammarIndex grammar not None):
         self.grammar = grammar
-        self.dense.assign(grammar.n_symbols, 0.0)
-        self.other.assign(grammar.n_symbols, 0.0)
+        self.dense.resize(grammar.n_symbols, 0.0)
+        self.other.resize(grammar.n_symbols, 0.0)
 
     def log_weight(self, const symbol_t[:, ::1] rows, const index_t[::1] lexical_start,
                    const symbol_t[::1] lexical_symbol, const weight_t[::1] lexical_weight):
@@ -55,84 +53,85 @@ cdef class TreeScorer:
         lexical_start, lexical_symbol, lexical_weight : arrays
             As for `Chart.fill`.
         """
-        cdef index_t n_nodes = rows.shape[0], node, child
-        cdef vector[index_t] waiting
+        cdef index_t n_nodes = rows.shape[0], node
         cdef double log_scale = 0.0
-        self.check(rows, lexical_start, lexical_symbol, lexical_weight)
-        self.values.resize(n_nodes)
-        with nogil:
-            for node in range(n_nodes - 1, -1, -1):
-                self.values[node].clear()
-                if rows[node, 3] == LEXICAL:
-                    self.start_word(
-                        node, rows[node, 0], rows[node, 1], lexical_start, lexical_symbol, lexical_weight)
-                elif rows[node, 3] == UNARY:
-                    child = waiting.back()
-                    waiting.pop_back()
-                    self.apply_unary(node, rows[node, 0], child)
-                else:
-                    child = waiting.back()
-                    waiting.pop_back()
-                    self.apply_binary(node, rows[node, 0], child, waiting.back())
-                    waiting.pop_back()
-                log_scale += self.close_bridges(node)
-                waiting.push_back(node)
+        check_lexical(self.grammar, lexical_start, lexical_symbol, lexical_weight)
+        check_rows(self.grammar, rows, lexical_start.shape[0] - 1)
+        try:
+            self.values.resize(n_nodes)
+            with nogil:
+                for node in range(n_nodes - 1, -1, -1):
+                    self.make_node(node, rows, lexical_start, lexical_symbol, lexical_weight)
+                    self.close_bridges(node, &log_scale)
+        except MemoryError:
+            self.forget()
+            raise
+        self.waiting.clear()
         cdef Entry entry
         for entry in self.values[0]:
             if entry.symbol == self.grammar.table.root and entry.value > 0.0:
                 return log(entry.value) + log_scale
         return -INFINITY
 
-    def check(self, const symbol_t[:, ::1] rows, const index_t[::1] lexical_start,
-              const symbol_t[::1] symbols, const weight_t[::1] weights):
-        cdef index_t node, n_waiting = 0, n_words = lexical_start.shape[0] - 1, entry
-        if rows.shape[0] == 0 or rows.shape[1] != 4:
-            raise ValueError("a tree has at least one node")
-        for node in range(rows.shape[0] - 1, -1, -1):
-            if not (0 <= rows[node, 0] < self.grammar.n_labels and 0 <= rows[node, 1] < n_words
-                    and LEXICAL <= rows[node, 3] <= BINARY and n_waiting >= rows[node, 3]):
-                raise ValueError(f"row {node} is not a node of a tree over {n_words} words")
-            n_waiting += 1 - rows[node, 3]
-        if n_waiting != 1:
-            raise ValueError("the rows are not one tree")
-        if lexical_start[0] != 0 or not lexical_start[n_words] == symbols.shape[0] == weights.shape[0]:
-            raise ValueError("the lexical entries do not fit together")
-        for entry in range(n_words):
-            if lexical_start[entry] > lexical_start[entry + 1]:
-                raise ValueError("the lexical entries are not in order")
-        for entry in range(symbols.shape[0]):
-            if not 0 <= symbols[entry] < self.grammar.n_symbols:
-                raise ValueError(f"there is no symbol {symbols[entry]}")
+    cdef int make_node(self, index_t node, const symbol_t[:, ::1] rows, const index_t[::1] lexical_start,
+                       const symbol_t[::1] lexical_symbol, const weight_t[::1] lexical_weight) except -1 nogil:
+        """The values of a node from those of its children, which wait on the stack, without bridges."""
+        cdef index_t child
+        self.values[node].clear()
+        if rows[node, ROW_KIND] == LEXICAL:
+            self.start_word(
+                node, rows[node, ROW_LABEL], rows[node, ROW_START], lexical_start, lexical_symbol, lexical_weight)
+        else:
+            child = self.waiting.back()
+            self.waiting.pop_back()
+            if rows[node, ROW_KIND] == UNARY:
+                self.apply_unary(node, rows[node, ROW_LABEL], child)
+            else:
+                self.apply_binary(node, rows[node, ROW_LABEL], child, self.waiting.back())
+                self.waiting.pop_back()
+        self.waiting.push_back(node)
+        return 0
 
-    cdef void put(self, index_t node, symbol_t symbol, weight_t value) noexcept nogil:
+    cdef void forget(self) noexcept:
+        """After a failed allocation: as before the first tree."""
+        cdef index_t symbol
+        self.waiting.clear()
+        for symbol in range(<index_t>self.dense.size()):
+            self.dense[symbol] = self.other[symbol] = 0.0
+
+    cdef int put(self, index_t node, symbol_t symbol, weight_t value) except -1 nogil:
         """Add to a node's value of a symbol; `dense` tells which symbols it has already."""
         cdef Entry entry
         if value <= 0.0:
-            return
+            return 0
         if self.dense[symbol] == 0.0:
             entry.symbol, entry.value = symbol, 0.0
             self.values[node].push_back(entry)
         self.dense[symbol] += value
+        return 0
 
-    cdef void start_word(self, index_t node, symbol_t label, position_t position, const index_t[::1] start,
-                         const symbol_t[::1] symbols, const weight_t[::1] weights) noexcept nogil:
+    cdef int start_word(self, index_t node, symbol_t label, position_t position, const index_t[::1] start,
+                        const symbol_t[::1] symbols, const weight_t[::1] weights) except -1 nogil:
         cdef index_t entry
         for entry in range(start[position], start[position + 1]):
             if self.grammar.table.label[symbols[entry]] == label:
                 self.put(node, symbols[entry], weights[entry])
+        return 0
 
-    cdef void apply_unary(self, index_t node, symbol_t label, index_t child) noexcept nogil:
+    cdef int apply_unary(self, index_t node, symbol_t label, index_t child) except -1 nogil:
         cdef const GrammarTable* grammar = &self.grammar.table
         cdef index_t edge, position
         cdef Entry entry
         for position in range(<index_t>self.values[child].size()):
             entry = self.values[child][position]
-            for edge in range(grammar.up_start[entry.symbol], grammar.up_start[entry.symbol + 1]):
-                if not grammar.up_is_bridge[edge] and grammar.label[grammar.up_parent[edge]] == label:
-                    self.put(node, grammar.up_parent[edge], grammar.up_weight[edge] * entry.value)
+            for edge in range(grammar.up.start[entry.symbol], grammar.up.start[entry.symbol + 1]):
+                if not grammar.up.is_bridge[edge] and grammar.label[grammar.up.other[edge]] == label:
+                    self.put(node, grammar.up.other[edge], grammar.up.weight[edge] * entry.value)
+        return 0
 
-    cdef void apply_binary(self, index_t node, symbol_t label, index_t left, index_t right) noexcept nogil:
+    cdef int apply_binary(self, index_t node, symbol_t label, index_t left, index_t right) except -1 nogil:
         cdef const GrammarTable* grammar = &self.grammar.table
+        cdef const PairTable* pairs = &grammar.by_left
         cdef index_t pair, rule, position
         cdef Entry entry
         cdef weight_t value
@@ -140,24 +139,24 @@ cdef class TreeScorer:
             self.other[self.values[right][position].symbol] = self.values[right][position].value
         for position in range(<index_t>self.values[left].size()):
             entry = self.values[left][position]
-            for pair in range(grammar.pair_start[entry.symbol], grammar.pair_start[entry.symbol + 1]):
-                value = entry.value * self.other[grammar.pair_right[pair]]
+            for pair in range(grammar.left_pair_start[entry.symbol], grammar.left_pair_start[entry.symbol + 1]):
+                value = entry.value * self.other[pairs.right[pair]]
                 if value > 0.0:
-                    for rule in range(grammar.pair_rule_start[pair], grammar.pair_rule_start[pair + 1]):
-                        if grammar.label[grammar.rule_parent[rule]] == label:
-                            self.put(node, grammar.rule_parent[rule], grammar.rule_weight[rule] * value)
+                    for rule in range(pairs.rule_start[pair], pairs.rule_start[pair + 1]):
+                        if grammar.label[pairs.parent[rule]] == label:
+                            self.put(node, pairs.parent[rule], pairs.weight[rule] * value)
         for position in range(<index_t>self.values[right].size()):
             self.other[self.values[right][position].symbol] = 0.0
+        return 0
 
-    cdef double close_bridges(self, index_t node) noexcept nogil:
-        """Follow bridges to the end, then scale the node's values; returns the log of the factor."""
+    cdef int close_bridges(self, index_t node, double* log_scale) except -1 nogil:
+        """Follow bridges to the end, then scale the node's values; the log of the factor goes to `log_scale`."""
         cdef const GrammarTable* grammar = &self.grammar.table
         cdef vector[Entry] moving
         cdef vector[symbol_t] arrived
         cdef Entry entry
         cdef index_t position, edge
         cdef symbol_t parent
-        cdef weight_t largest = 0.0
         for position in range(<index_t>self.values[node].size()):
             entry.symbol = self.values[node][position].symbol
             entry.value = self.dense[entry.symbol]
@@ -167,12 +166,12 @@ cdef class TreeScorer:
             arrived.clear()
             for position in range(<index_t>moving.size()):
                 entry = moving[position]
-                for edge in range(grammar.up_start[entry.symbol], grammar.up_start[entry.symbol + 1]):
-                    if grammar.up_is_bridge[edge]:
-                        parent = grammar.up_parent[edge]
+                for edge in range(grammar.up.start[entry.symbol], grammar.up.start[entry.symbol + 1]):
+                    if grammar.up.is_bridge[edge]:
+                        parent = grammar.up.other[edge]
                         if self.other[parent] == 0.0:
                             arrived.push_back(parent)
-                        self.other[parent] += grammar.up_weight[edge] * entry.value
+                        self.other[parent] += grammar.up.weight[edge] * entry.value
             moving.clear()
             for position in range(<index_t>arrived.size()):
                 entry.symbol, entry.value = arrived[position], self.other[arrived[position]]
@@ -180,9 +179,32 @@ cdef class TreeScorer:
                 if entry.value > NEGLIGIBLE * self.dense[entry.symbol]:
                     self.put(node, entry.symbol, entry.value)
                     moving.push_back(entry)
+        self.scale(node, log_scale)
+        return 0
+
+    cdef void scale(self, index_t node, double* log_scale) noexcept nogil:
+        """Divide the values of a node by the largest of them."""
+        cdef index_t position
+        cdef weight_t largest = 0.0
         for position in range(<index_t>self.values[node].size()):
             largest = max(largest, self.dense[self.values[node][position].symbol])
         for position in range(<index_t>self.values[node].size()):
             self.values[node][position].value = self.dense[self.values[node][position].symbol] / largest
             self.dense[self.values[node][position].symbol] = 0.0
-        return log(largest) if largest > 0.0 else 0.0
+        if largest > 0.0:
+            log_scale[0] += log(largest)
+
+
+cdef int check_rows(GrammarIndex grammar, const symbol_t[:, ::1] rows, index_t n_words) except -1:
+    """Everything that the kernels rely on."""
+    cdef index_t node, n_waiting = 0
+    if rows.shape[0] == 0 or rows.shape[1] != N_ROW_COLUMNS:
+        raise ValueError("a tree has at least one node")
+    for node in range(rows.shape[0] - 1, -1, -1):
+        if not (0 <= rows[node, ROW_LABEL] < grammar.n_labels and 0 <= rows[node, ROW_START] < n_words
+                and LEXICAL <= rows[node, ROW_KIND] <= BINARY and n_waiting >= rows[node, ROW_KIND]):
+            raise ValueError(f"row {node} is not a node of a tree over {n_words} words")
+        n_waiting += 1 - rows[node, ROW_KIND]
+    if n_waiting != 1:
+        raise ValueError("the rows are not one tree")
+    return 0

@@ -10,8 +10,9 @@ from nltk.tree import Tree
 from reference import chart
 from reference.insertion import FOOT, InsertionReference
 
-from tsgkit._chart import Chart, Projection
+from tsgkit._chart import Chart
 from tsgkit._grammar_index import GrammarIndex
+from tsgkit._pruning import Projection
 from tsgkit._tree_score import TreeScorer
 from tsgkit._tsg import TsgSampler
 from tsgkit.inference.insertion import InsertionSettings

@@ -25,9 +25,14 @@ TSG = "ext/tsgkit/tsg_sampler.hpp"
 SR = "ext/tsgkit/sr_sampler.hpp"
 SR_RULES = "ext/tsgkit/sr_rules.hpp"
 REFINED_PARAMETERS = "ext/tsgkit/_refined_parameters.pyx"
-CHART = "ext/tsgkit/_chart.pyx"
+CELLS = "ext/tsgkit/_chart_cells.pxd"
+SEMIRING = "ext/tsgkit/_semiring.pxd"
+BINARY_RULES = "ext/tsgkit/_binary_rules.pxd"
+INSIDE = "ext/tsgkit/_inside.pyx"
+OUTSIDE = "ext/tsgkit/_outside.pyx"
+PRUNING = "ext/tsgkit/_pruning.pyx"
 DERIVATIONS = "ext/tsgkit/_derivations.pyx"
-FOREST = "ext/tsgkit/_forest.pyx"
+POSTERIORS = "ext/tsgkit/_posteriors.pyx"
 TREE_SCORE = "ext/tsgkit/_tree_score.pyx"
 VECTORS = "ext/tsgkit/vector_kernels.hpp"
 SCORER = "ext/tsgkit/_brackets.pyx"
@@ -287,27 +292,51 @@ FAULTS = [
     # ---- the chart
     Fault(
         "last split point left out",
-        CHART,
-        "value = dot_product(left_values + low, right_values + low, high - low + 1)",
-        "value = dot_product(left_values + low, right_values + low, high - low)",
-        "_chart",
+        BINARY_RULES,
+        "children.pair, children.first, children.n_splits = pair, first, last - first + 1",
+        "children.pair, children.first, children.n_splits = pair, first, last - first",
+        "_inside _outside _posteriors",
         CHART_TESTS,
     ),
-    Fault("a row does not grow", CHART, "        self.left_high[slot] = end\n", "", "_chart", CHART_TESTS),
+    Fault("a row does not grow", CELLS, "    cells.left.high[slot] = end\n", "", "_inside", CHART_TESTS),
     Fault(
         "cycles closed by the best path in sums",
-        CHART,
-        "                closure = &grammar.cycle_best[grammar.cycle_matrix[cycle]]\n            for row in range(size):\n",
-        "                pass\n            closure = &grammar.cycle_best[grammar.cycle_matrix[cycle]]\n            for row in range(size):\n",
-        "_chart",
+        SEMIRING,
+        "    semiring.closures = grammar.cycle_sums\n",
+        "    semiring.closures = grammar.cycle_best\n",
+        "_inside _outside",
         CHART_TESTS,
     ),
     Fault(
         "a forbidden symbol is stored",
-        CHART,
-        "                if value > 0.0 and self.is_allowed(cell, symbol):\n",
-        "                if value > 0.0:\n",
-        "_chart",
+        INSIDE,
+        "            if value > 0.0 and is_allowed(cells, cell, symbol):\n",
+        "            if value > 0.0:\n",
+        "_inside",
+        CHART_TESTS,
+    ),
+    Fault(
+        "a sum of outside values in the best derivation",
+        SEMIRING,
+        "        max_scaled(target, source, factor, n)\n",
+        "        add_scaled(target, source, factor, n)\n",
+        "_outside",
+        CHART_TESTS,
+    ),
+    Fault(
+        "outside values along the edges of the inside pass",
+        OUTSIDE,
+        "        iterate_cycle(cells, semiring, cycle, cell, &grammar.up)\n",
+        "        iterate_cycle(cells, semiring, cycle, cell, &grammar.down)\n",
+        "_outside",
+        CHART_TESTS,
+    ),
+    Fault(
+        "the share of a label is that of its last symbol",
+        PRUNING,
+        "                shares[label] = plus(semiring, shares[label], share)\n",
+        "                shares[label] = share\n",
+        "_pruning",
         CHART_TESTS,
     ),
     Fault(
@@ -315,15 +344,15 @@ FAULTS = [
         VECTORS,
         "        const double product = left[k] * right[k];\n        best = product > best ? product : best;\n    }\n    return best;\n}\n\ninline void add_scaled",
         "        const double product = left[k] * right[k];\n        best += product;\n    }\n    return best;\n}\n\ninline void add_scaled",
-        "_chart",
+        "_inside",
         CHART_TESTS,
     ),
     # ---- what is read off the chart
     Fault(
         "derivations with swapped children",
         DERIVATIONS,
-        "            waiting.push_back(node_of(choice.right, choice.split, visit.node.end))\n",
-        "            waiting.push_back(node_of(choice.left, choice.split, visit.node.end))\n",
+        "    return node_of(choice.right, choice.split, node.end)\n",
+        "    return node_of(choice.left, choice.split, node.end)\n",
         "_derivations",
         DERIVATION_TESTS,
     ),
@@ -337,26 +366,25 @@ FAULTS = [
     ),
     Fault(
         "posterior of a unary rule without its child",
-        FOREST,
-        "                        posterior = grammar.down_weight[edge] * self.outside[symbol] * (\n"
-        "                            self.chart.inside_of(start, end, child))\n",
-        "                        posterior = grammar.down_weight[edge] * self.outside[symbol]\n",
-        "_forest",
+        POSTERIORS,
+        "posterior = grammar.down.weight[edge] * collector.outside[symbol] * inside_of(cells, start, end, child)\n",
+        "posterior = grammar.down.weight[edge] * collector.outside[symbol]\n",
+        "_posteriors",
         FOREST_TESTS,
     ),
     Fault(
         "a bridge taken for a unary rule",
         TREE_SCORE,
-        "                if not grammar.up_is_bridge[edge] and grammar.label[grammar.up_parent[edge]] == label:\n",
-        "                if grammar.label[grammar.up_parent[edge]] == label:\n",
+        "                if not grammar.up.is_bridge[edge] and grammar.label[grammar.up.other[edge]] == label:\n",
+        "                if grammar.label[grammar.up.other[edge]] == label:\n",
         "_tree_score",
         TREE_SCORE_TESTS,
     ),
     Fault(
         "a tree's scale forgotten",
         TREE_SCORE,
-        "                log_scale += self.close_bridges(node)\n",
-        "                self.close_bridges(node)\n",
+        "            log_scale[0] += log(largest)\n",
+        "            log_scale[0] += 0.0\n",
         "_tree_score",
         TREE_SCORE_TESTS,
     ),

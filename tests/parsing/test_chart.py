@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from reference.chart import Reference, TooManyDerivations, best, lexical_entries, total
 from strategies import grammars, sentences, sized
 
-from tsgkit._chart import Chart, Mask, Projection
+from tsgkit._chart import Chart
 from tsgkit._derivations import best_derivation, sample_derivations
-from tsgkit._forest import forest_of
 from tsgkit._grammar_index import GrammarIndex
+from tsgkit._posteriors import forest_of
+from tsgkit._pruning import Mask, Projection
 from tsgkit.grammar import WeightedGrammar
 
 many = settings(max_examples=200, deadline=None, derandomize=True)
@@ -510,8 +511,8 @@ def test_a_word_without_entries():
     [
         ([0], [], [], "at least one word"),
         ([], [], [], "at least one word"),
-        ([0, 1], [1], [0.5], "no symbol 1"),
-        ([0, 1], [-1], [0.5], "no symbol -1"),
+        ([0, 1], [1], [0.5], "symbol 1 is out of range"),
+        ([0, 1], [-1], [0.5], "symbol -1 is out of range"),
         ([0, 2], [0], [0.5], "fit together"),
         ([0, 1], [0, 0], [0.5, 0.5], "fit together"),
         ([0, 1], [0], [0.5, 0.5], "fit together"),
@@ -557,12 +558,12 @@ def test_any_growth_gives_the_same():
         assert isclose(Chart(index).fill(*entries, growth=growth), expected)
 
 
-def test_spans_that_are_not_there():
+def test_spans_out_of_range():
     chart = filled(bush(), [0, 0])
     chart.fill_outside()
     for span in ((0, 0), (1, 1), (-1, 1), (0, 3), (2, 1)):
         for ask in (chart.inside_values, chart.outside_values, chart.make_mask(0.0).labels_at):
-            with pytest.raises(IndexError):
+            with pytest.raises(IndexError, match="out of range"):
                 ask(*span)
     with pytest.raises(ValueError, match="outside"):
         filled(bush(), [0, 0]).outside_values(0, 1)

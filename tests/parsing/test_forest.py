@@ -17,8 +17,9 @@ from reference.chart import (
 from strategies import grammars, sentences, sized
 
 from tsgkit._chart import Chart
-from tsgkit._forest import Forest, forest_of
+from tsgkit._forest import Forest
 from tsgkit._grammar_index import GrammarIndex
+from tsgkit._posteriors import forest_of
 from tsgkit.grammar import WeightedGrammar
 
 many = settings(max_examples=200, deadline=None, derandomize=True)
@@ -256,7 +257,7 @@ def test_a_root_that_is_no_label(root):
     ],
 )
 def test_bad_rules(rule, posterior):
-    with pytest.raises(ValueError, match="no rule"):
+    with pytest.raises(ValueError, match="does not fit"):
         Forest(3, 2, [rule], [posterior])
 
 

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tsgkit._chart import Chart, Mask, Projection
-from tsgkit._forest import Forest, forest_of
+from tsgkit._chart import Chart
+from tsgkit._forest import Forest
 from tsgkit._grammar_index import GrammarIndex
+from tsgkit._posteriors import forest_of
+from tsgkit._pruning import Mask, Projection
 from tsgkit._tree_score import TreeScorer
 from tsgkit.models.model import Stage
 from tsgkit.parsing.lexical import Entries

@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 from nltk.tree import Tree
 
-from tsgkit._chart import Mask, Projection
+from tsgkit._pruning import Mask, Projection
 from tsgkit.errors import UsageError
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.models.model import Model

@@ -1,0 +1,185 @@
+# The loop nest over the binary rules of a span, once for all passes over the chart: left children, their right
+# children, and the split points at which both have a value,
+#
+#     (+)_{x -> y z}  (+)_k   ... w(x -> y z) ... Y(start, k) ... Z(k, end) ...
+#
+# Left times right is computed for all split points together, on vectors that lie next to each other in memory, and the
+# rules of a pair of children are then applied once. What is done with a pair is a *step*, a fused type as the semiring
+# is, so that every combination is compiled to a loop without branches:
+#
+#     InsideStep     x (+)=  w (+)_k y(start, k) z(k, end)           values of the parents from the children
+#     OutsideStep    y(start, k) (+)=  w x z(k, end), and z likewise   those of the children from the parents
+#     PosteriorStep  q(k) +=  w x y(start, k) z(k, end)               expected rules, by split point
+#
+# Stage: inside of the chart parser; `_inside.pyx`, `_outside.pyx` and `_posteriors.pyx` call it.
+from tsgkit._chart_cells cimport Cells, slots_at
+from tsgkit._grammar_index cimport GrammarTable, PairTable
+from tsgkit._semiring cimport MaxProduct, SumProduct, dot, plus, plus_scaled, semiring_t
+from tsgkit._types cimport bits_t, index_t, position_t, symbol_t, weight_t
+
+cdef extern from "vector_kernels.hpp" namespace "tsgkit" nogil:
+    void add_products(
+        weight_t* target, const weight_t* left, const weight_t* right, weight_t factor, index_t n) noexcept
+
+
+cdef struct InsideStep:
+    weight_t* sums                       # per symbol: what its binary rules make of the span
+    bits_t* touched                      # flags of symbols with a sum; NULL: the caller flags whole blocks of rules
+
+
+cdef struct OutsideStep:
+    const weight_t* sums                 # per symbol: its outside value over the span
+    weight_t smallest                    # what would hand down less than this hands down nothing
+
+
+cdef struct PosteriorStep:
+    const weight_t* outside              # per symbol: its outside value over the span, as a share of the total
+    weight_t* at_split                   # per split point: the sum over the rules
+
+
+ctypedef fused step_t:
+    InsideStep
+    OutsideStep
+    PosteriorStep
+
+
+cdef struct Children:
+    # A pair of children and the split points at which both may have a value.
+    index_t pair
+    index_t left                         # where the values of each lie, from the first split point on
+    index_t right
+    position_t first
+    index_t n_splits
+
+
+cdef inline bint combine(
+        Cells* cells, semiring_t* semiring, InsideStep* step, const PairTable* pairs, Children children) noexcept nogil:
+    """Give the parents of a pair what it makes; whether that is anything."""
+    cdef weight_t* sums = step.sums
+    cdef bits_t* touched = step.touched
+    cdef index_t rule
+    cdef symbol_t parent
+    cdef weight_t value = dot(
+        semiring, &cells.left.inside[children.left], &cells.right.inside[children.right], children.n_splits)
+    if not value > 0.0:
+        return False
+    for rule in range(pairs.rule_start[children.pair], pairs.rule_start[children.pair + 1]):
+        parent = pairs.parent[rule]
+        sums[parent] = plus(semiring, sums[parent], pairs.weight[rule] * value)
+        if touched != NULL:
+            touched[parent >> 6] |= <bits_t>1 << (parent & 63)
+    return True
+
+
+cdef inline weight_t value_of_parents(
+        semiring_t* semiring, const weight_t* sums, const PairTable* pairs, index_t pair) noexcept nogil:
+    """What the parents of a pair hand down to it."""
+    cdef weight_t value = 0.0
+    cdef index_t rule
+    for rule in range(pairs.rule_start[pair], pairs.rule_start[pair + 1]):
+        value = plus(semiring, value, pairs.weight[rule] * sums[pairs.parent[rule]])
+    return value
+
+
+cdef inline bint distribute(
+        Cells* cells, semiring_t* semiring, OutsideStep* step, const PairTable* pairs,
+        Children children) noexcept nogil:
+    """Give a pair of children the outside value of their parents, at all split points; whether there is any."""
+    cdef weight_t value = value_of_parents(semiring, step.sums, pairs, children.pair)
+    cdef index_t left = children.left, right = children.right, n = children.n_splits
+    if not value > 0.0:
+        return False
+    # Telling that all of them together have too small a share costs half of what giving it does.
+    if step.smallest > 0.0 and (
+            value * dot(semiring, &cells.left.inside[left], &cells.right.inside[right], n) < step.smallest):
+        return False
+    plus_scaled(semiring, &cells.left.outside[left], &cells.right.inside[right], value, n)
+    plus_scaled(semiring, &cells.right.outside[right], &cells.left.inside[left], value, n)
+    return True
+
+
+cdef inline bint expect(
+        Cells* cells, semiring_t* semiring, PosteriorStep* step, const PairTable* pairs,
+        Children children) noexcept nogil:
+    """Add the expected number of a pair's rules at every split point; whether there are any."""
+    cdef weight_t value = value_of_parents(semiring, step.outside, pairs, children.pair)
+    if not value > 0.0:
+        return False
+    add_products(
+        step.at_split + children.first, &cells.left.inside[children.left], &cells.right.inside[children.right],
+        value, children.n_splits)
+    return True
+
+
+cdef inline bint take(
+        Cells* cells, semiring_t* semiring, step_t* step, const PairTable* pairs, Children children) noexcept nogil:
+    if step_t is InsideStep:
+        return combine(cells, semiring, step, pairs, children)
+    elif step_t is OutsideStep:
+        return distribute(cells, semiring, step, pairs, children)
+    else:
+        return expect(cells, semiring, step, pairs, children)
+
+
+cdef inline bint visit_pairs(
+        Cells* cells, semiring_t* semiring, step_t* step, const PairTable* pairs, index_t first_pair, index_t last_pair,
+        index_t left_slot, const symbol_t* right_slots, position_t low, position_t high) noexcept nogil:
+    """The pairs of one left child, with split points from `low` to `high`; whether any of them has a value."""
+    cdef Children children
+    cdef index_t pair, right_slot
+    cdef position_t first, last
+    cdef bint has_value = False
+    for pair in range(first_pair, last_pair):
+        right_slot = right_slots[pairs.right[pair]]
+        if right_slot < 0:
+            continue
+        first, last = max(low, cells.right.low[right_slot]), min(high, cells.right.high[right_slot])
+        if first > last:
+            continue
+        children.pair, children.first, children.n_splits = pair, first, last - first + 1
+        children.left = left_slot * cells.stride + first
+        children.right = right_slot * cells.stride + first
+        has_value |= take(cells, semiring, step, pairs, children)
+    return has_value
+
+
+cdef inline void visit_all(
+        Cells* cells, semiring_t* semiring, step_t* step, position_t start, position_t end) noexcept nogil:
+    """All rules whose children stand left and right of a split point."""
+    cdef const GrammarTable* grammar = cells.grammar
+    cdef const symbol_t* left_slots = slots_at(cells, &cells.left, start)
+    cdef const symbol_t* right_slots = slots_at(cells, &cells.right, end)
+    cdef symbol_t left
+    cdef index_t position, slot
+    cdef position_t low, high
+    for position in range(<index_t>cells.row_symbols[start].size()):
+        left = cells.row_symbols[start][position]
+        slot = left_slots[left]
+        low, high = max(start + 1, cells.left.low[slot]), min(end - 1, cells.left.high[slot])
+        if low <= high:
+            visit_pairs(
+                cells, semiring, step, &grammar.by_left, grammar.left_pair_start[left],
+                grammar.left_pair_start[left + 1], slot, right_slots, low, high)
+
+
+cdef inline bint visit_block(
+        Cells* cells, semiring_t* semiring, step_t* step, index_t block, position_t start, position_t end,
+        position_t low, position_t high) noexcept nogil:
+    """The rules of one treebank rule, with split points from `low` to `high`; whether any of them has a value."""
+    cdef const GrammarTable* grammar = cells.grammar
+    cdef const symbol_t* left_slots = slots_at(cells, &cells.left, start)
+    cdef const symbol_t* right_slots = slots_at(cells, &cells.right, end)
+    cdef index_t run, slot
+    cdef position_t first, last
+    cdef bint has_value = False
+    for run in range(grammar.run_start[block], grammar.run_start[block + 1]):
+        slot = left_slots[grammar.run_left[run]]
+        if slot < 0:
+            continue
+        first, last = max(low, cells.left.low[slot]), min(high, cells.left.high[slot])
+        if first > last or (first == last and cells.left.inside[slot * cells.stride + first] == 0.0):
+            continue
+        has_value |= visit_pairs(
+            cells, semiring, step, &grammar.by_block, grammar.run_pair_start[run], grammar.run_pair_start[run + 1],
+            slot, right_slots, first, last)
+    return has_value

@@ -1,0 +1,349 @@
+# The chart of one sentence as plain arrays: what every kernel reads and writes, and where each value lies.
+#
+# Stage: inside of the chart parser. A *cell* is a span; its symbols have inside values and, later, outside values. The
+# kernels that fill the cells are in `_inside.pyx` and `_outside.pyx`, `Chart` in `_chart.pyx` owns them.
+#
+# A symbol that begins anywhere at a start has a *slot* there, a vector of values over ends; likewise at an end, a
+# vector over starts. Both hold the same inside values, so that left times right over all split points of a span is a
+# product of two vectors that lie in memory as they are read.
+from libcpp.vector cimport vector
+
+from tsgkit._grammar_index cimport GrammarTable
+from tsgkit._types cimport bits_t, index_t, position_t, symbol_t, weight_t
+
+cdef extern from "vector_kernels.hpp" namespace "tsgkit" nogil:
+    int lowest_bit(bits_t word) noexcept
+    int highest_bit(bits_t word) noexcept
+
+
+cdef cppclass MaskTable:
+    # What pruning has left for a finer grammar: for every cell, flags of labels and of symbols of the coarse one.
+    index_t n_label_words                # 64-bit words per cell
+    index_t n_symbol_words
+    vector[bits_t] label_bits
+    vector[bits_t] symbol_bits
+
+
+cdef cppclass ProjectionTable:
+    # How the symbols of a fine grammar map to those of a coarse one.
+    bint by_symbol                       # whether symbols are pruned one by one, or only whole labels
+    vector[index_t] expansion_start      # per coarse label, and one more
+    vector[symbol_t] expansion           # the fine labels of a coarse one
+    vector[symbol_t] coarse_symbol       # per fine symbol (rank): a coarse symbol (rank), or -1
+    vector[symbol_t] block_symbol        # per block of rules: that of all its parents, or -1 if they differ
+
+
+cdef struct LiveBlock:
+    # A block of rules with both child labels alive in a cell, the label of its parents, and the split points.
+    symbol_t block
+    symbol_t label
+    position_t low
+    position_t high
+
+
+cdef cppclass Side:
+    # The values by start, each a vector over ends, or by end, each a vector over starts.
+    index_t n_slots
+    vector[symbol_t] slot                # [position, symbol] -> slot or -1; as long as any sentence has needed
+    vector[index_t] used                 # where the above is not -1, by slot
+    vector[position_t] low               # per slot: the first and the last position that has a value
+    vector[position_t] high
+    vector[weight_t] inside              # [slot, position]
+    vector[weight_t] outside             # by start: complete once the cell is done
+    vector[bits_t] alive                 # [position, label] -> flags of the positions at the other end
+
+
+cdef cppclass Cells:
+    const GrammarTable* grammar
+    const MaskTable* mask                # NULL: everything may stand everywhere
+    const ProjectionTable* projection    # from this grammar to that of the mask
+    position_t n_words
+    weight_t total                       # the root's value, scaled; 0: no derivation
+    weight_t smallest_share              # what has less than this share of the total has no outside value
+    index_t max_bytes
+    bint is_over_budget                  # memory ran over the bound: the chart is not complete
+
+    vector[index_t] lexical_start        # per word, and one more: its lexical entries
+    vector[symbol_t] lexical_symbol
+    vector[weight_t] lexical_weight      # scaled
+
+    index_t stride                       # length of the vectors of values
+    index_t n_position_words             # 64-bit words for flags of positions
+    Side left                            # by start
+    Side right                           # by end
+    vector[vector[symbol_t]] row_symbols   # per start: the symbols that begin there, in the order of their slots
+    vector[symbol_t] cell_symbols        # symbols of each cell, by rank
+    vector[index_t] cell_begin
+    vector[index_t] cell_end
+    vector[LiveBlock] live_blocks        # of each cell, with a mask: what the passes after the first go through
+    vector[index_t] live_begin
+    vector[index_t] live_end
+
+    # Scratch of the cell at work; all zero between cells.
+    vector[weight_t] sums                # per symbol
+    vector[bits_t] touched               # flags of symbols with a sum
+    vector[weight_t] cell_inside         # per symbol, during the outside pass
+    vector[weight_t] cycle_before        # per member of a cycle
+    vector[weight_t] cycle_after
+    vector[index_t] label_stamp          # per label: the last cell that allows it
+    index_t last_stamp
+    vector[symbol_t] cell_labels         # the labels that were stamped last: the first `n_cell_labels` of these
+    index_t n_cell_labels
+
+
+# ---- reading ---------------------------------------------------------------------------------------------
+
+cdef inline index_t cell_of(const Cells* cells, position_t start, position_t end) noexcept nogil:
+    return <index_t>start * (cells.n_words + 1) + end
+
+
+cdef inline const symbol_t* slots_at(const Cells* cells, const Side* side, position_t position) noexcept nogil:
+    """The slots of all symbols at a position, or -1."""
+    return &side.slot[<index_t>position * cells.grammar.n_symbols]
+
+
+cdef inline weight_t inside_of(const Cells* cells, position_t start, position_t end, symbol_t symbol) noexcept nogil:
+    cdef symbol_t slot = slots_at(cells, &cells.left, start)[symbol]
+    return cells.left.inside[slot * cells.stride + end] if slot >= 0 else 0.0
+
+
+cdef inline weight_t outside_of(const Cells* cells, position_t start, position_t end, symbol_t symbol) noexcept nogil:
+    cdef symbol_t slot = slots_at(cells, &cells.left, start)[symbol]
+    return cells.left.outside[slot * cells.stride + end] if slot >= 0 else 0.0
+
+
+cdef inline weight_t lexical_of(const Cells* cells, position_t start, symbol_t symbol) noexcept nogil:
+    cdef index_t entry
+    cdef weight_t value = 0.0
+    for entry in range(cells.lexical_start[start], cells.lexical_start[start + 1]):
+        if cells.lexical_symbol[entry] == symbol:
+            value += cells.lexical_weight[entry]
+    return value
+
+
+cdef inline index_t bytes_in_use(const Cells* cells) noexcept nogil:
+    cdef index_t n_slots = cells.left.n_slots + cells.right.n_slots
+    # Outside values, if they are wanted later, take as much again as inside values.
+    cdef index_t n_values = 2 * cells.stride * n_slots
+    # What a longer sentence before this one has left is not counted: it was within the bound.
+    cdef index_t n_slot_numbers = 2 * <index_t>(cells.n_words + 1) * cells.grammar.n_symbols
+    return 8 * (n_values + n_slots) + 4 * n_slot_numbers + 8 * <index_t>(
+        cells.left.alive.size() + cells.right.alive.size() + 2 * cells.cell_begin.size() + 2 * cells.cell_end.size()
+    ) + sizeof(LiveBlock) * <index_t>cells.live_blocks.size()
+
+
+# ---- what the mask allows --------------------------------------------------------------------------------
+
+cdef inline bint has_label(const MaskTable* mask, index_t cell, symbol_t label) noexcept nogil:
+    return (mask.label_bits[cell * mask.n_label_words + (label >> 6)] >> (label & 63)) & 1
+
+
+cdef inline bint has_symbol(const MaskTable* mask, index_t cell, symbol_t symbol) noexcept nogil:
+    return (mask.symbol_bits[cell * mask.n_symbol_words + (symbol >> 6)] >> (symbol & 63)) & 1
+
+
+cdef inline void stamp_label(Cells* cells, symbol_t label, index_t stamp) noexcept nogil:
+    cells.label_stamp[label] = stamp
+    cells.cell_labels[cells.n_cell_labels] = label
+    cells.n_cell_labels += 1
+
+
+cdef inline void stamp_allowed_labels(Cells* cells, index_t cell) noexcept nogil:
+    """Stamp the labels that the mask allows in a cell with the number of the cell."""
+    cdef const ProjectionTable* projection = cells.projection
+    cdef index_t word, position
+    cdef bits_t flags
+    cdef symbol_t coarse
+    cells.n_cell_labels = 0
+    for word in range(cells.mask.n_label_words):
+        flags = cells.mask.label_bits[cell * cells.mask.n_label_words + word]
+        while flags:
+            coarse = 64 * word + lowest_bit(flags)
+            flags &= flags - 1
+            for position in range(projection.expansion_start[coarse], projection.expansion_start[coarse + 1]):
+                stamp_label(cells, projection.expansion[position], cell)
+
+
+cdef inline void stamp_labels_with_value(Cells* cells, index_t cell, const weight_t* values) noexcept nogil:
+    """Stamp the labels of the symbols in a cell that have a value."""
+    cdef index_t position
+    cdef symbol_t symbol, label
+    # New with every call, and below -1: no label that it marks looks allowed by the mask.
+    cells.last_stamp -= 1
+    cells.n_cell_labels = 0
+    for position in range(cells.cell_begin[cell], cells.cell_end[cell]):
+        symbol = cells.cell_symbols[position]
+        label = cells.grammar.label[symbol]
+        if values[symbol] > 0.0 and cells.label_stamp[label] != cells.last_stamp:
+            stamp_label(cells, label, cells.last_stamp)
+
+
+cdef inline bint is_allowed(const Cells* cells, index_t cell, symbol_t symbol) noexcept nogil:
+    """Whether a symbol may stand in the cell whose allowed labels were stamped last."""
+    cdef symbol_t coarse, label = cells.grammar.label[symbol]
+    if cells.mask == NULL:
+        return True
+    # A symbol without a label stands where those do that it has bridges to.
+    if label < cells.grammar.n_treebank_labels and cells.label_stamp[label] != cell:
+        return False
+    if not cells.projection.by_symbol:
+        return True
+    coarse = cells.projection.coarse_symbol[symbol]
+    return coarse < 0 or has_symbol(cells.mask, cell, coarse)
+
+
+# ---- split points ----------------------------------------------------------------------------------------
+
+cdef inline bits_t inner_positions(position_t start, position_t end, index_t word) noexcept nogil:
+    """The split points of a span, which are strictly inside it, as flags in one of the words of positions."""
+    cdef bits_t flags = ~<bits_t>0
+    if word == start >> 6:
+        flags &= flags << (start & 63) << 1
+    if word == end >> 6:
+        flags &= (<bits_t>1 << (end & 63)) - 1
+    return flags
+
+
+cdef inline const bits_t* alive_at(
+        const Cells* cells, const Side* side, position_t position, symbol_t label) noexcept nogil:
+    """The flags of the positions at the other end over which a label stands."""
+    return &side.alive[(position * <index_t>cells.grammar.n_labels + label) * cells.n_position_words]
+
+
+cdef inline bint split_range(
+        const Cells* cells, index_t block, position_t start, position_t end,
+        position_t* low, position_t* high) noexcept nogil:
+    """The first and the last split point at which both child labels of a treebank rule are alive; whether any is."""
+    cdef const bits_t* left = alive_at(cells, &cells.left, start, cells.grammar.block_left_label[block])
+    cdef const bits_t* right = alive_at(cells, &cells.right, end, cells.grammar.block_right_label[block])
+    cdef index_t word
+    cdef bits_t both
+    low[0] = -1
+    for word in range(start >> 6, (end >> 6) + 1):
+        both = left[word] & right[word] & inner_positions(start, end, word)
+        if both:
+            if low[0] < 0:
+                low[0] = 64 * word + lowest_bit(both)
+            high[0] = 64 * word + highest_bit(both)
+    return low[0] >= 0
+
+
+# ---- writing ---------------------------------------------------------------------------------------------
+
+cdef inline void touch(Cells* cells, symbol_t symbol) noexcept nogil:
+    cells.touched[symbol >> 6] |= <bits_t>1 << (symbol & 63)
+
+
+cdef inline symbol_t make_slot(Cells* cells, Side* side, index_t where, position_t position) except -1 nogil:
+    """A slot for values of the symbol at `where`, the first of them over `position`."""
+    cdef symbol_t slot = side.n_slots
+    # First of all, so that whoever clears the slots finds it even if memory ends below.
+    side.used.push_back(where)
+    side.inside.resize((side.n_slots + 1) * cells.stride, 0.0)
+    side.low.push_back(position)
+    side.high.push_back(position)
+    side.n_slots += 1
+    side.slot[where] = slot
+    return slot
+
+
+cdef inline int store(
+        Cells* cells, position_t start, position_t end, symbol_t symbol, weight_t value) except -1 nogil:
+    """Store an inside value; cells come by length, and symbols by rank."""
+    cdef index_t where = <index_t>start * cells.grammar.n_symbols + symbol
+    cdef symbol_t slot = cells.left.slot[where], label = cells.grammar.label[symbol]
+    if slot < 0:
+        cells.row_symbols[start].push_back(symbol)
+        slot = make_slot(cells, &cells.left, where, end)
+    # Spans come by length: the ends of a row only grow, the starts of a column only shrink.
+    cells.left.high[slot] = end
+    cells.left.inside[slot * cells.stride + end] = value
+    where = <index_t>end * cells.grammar.n_symbols + symbol
+    slot = cells.right.slot[where]
+    if slot < 0:
+        slot = make_slot(cells, &cells.right, where, start)
+    cells.right.low[slot] = start
+    cells.right.inside[slot * cells.stride + start] = value
+    (<bits_t*>alive_at(cells, &cells.left, start, label))[end >> 6] |= <bits_t>1 << (end & 63)
+    (<bits_t*>alive_at(cells, &cells.right, end, label))[start >> 6] |= <bits_t>1 << (start & 63)
+    cells.cell_symbols.push_back(symbol)
+    return 0
+
+
+# ---- memory ----------------------------------------------------------------------------------------------
+# In Cython's declarations, a failed allocation in `vector.assign(n, value)` ends the program; after `clear`, `resize`
+# does the same and raises MemoryError.
+
+cdef inline int make_cells(Cells* cells, const GrammarTable* grammar, index_t max_bytes) except -1 nogil:
+    """Everything that depends on the grammar alone."""
+    cells.grammar, cells.max_bytes = grammar, max_bytes
+    cells.sums.resize(grammar.n_symbols, 0.0)
+    cells.cell_inside.resize(grammar.n_symbols, 0.0)
+    cells.touched.resize((grammar.n_symbols + 63) // 64, 0)
+    cells.cycle_before.resize(grammar.largest_cycle, 0.0)
+    cells.cycle_after.resize(grammar.largest_cycle, 0.0)
+    cells.label_stamp.resize(grammar.n_labels, -1)
+    cells.cell_labels.resize(grammar.n_labels, 0)
+    return 0
+
+
+cdef inline int clear_side(Side* side, index_t n_slot_numbers, index_t n_alive_words) except -1 nogil:
+    """Forget the values of the last sentence. Slots that were used are far fewer than places for their numbers."""
+    cdef index_t slot
+    for slot in range(<index_t>side.used.size()):
+        side.slot[side.used[slot]] = -1
+    side.n_slots = 0
+    side.used.clear()
+    side.low.clear()
+    side.high.clear()
+    side.inside.clear()
+    side.alive.clear()
+    if <index_t>side.slot.size() < n_slot_numbers:
+        side.slot.resize(n_slot_numbers, -1)
+    side.alive.resize(n_alive_words, 0)
+    return 0
+
+
+cdef inline int clear_bounds(vector[index_t]* bounds, index_t n_cells) except -1 nogil:
+    bounds.clear()
+    bounds.resize(n_cells, 0)
+    return 0
+
+
+cdef inline int clear_cells(Cells* cells, position_t n_words) except -1 nogil:
+    """Make room for a sentence, unless what every sentence of its length needs is over the bound already."""
+    cdef index_t n_rows = n_words + 1, n_flags = n_rows * cells.grammar.n_labels, row, label
+    cells.n_words, cells.total = n_words, 0.0
+    cells.stride = (n_rows + 3) // 4 * 4
+    cells.n_position_words = (n_rows + 63) // 64
+    cells.is_over_budget = (
+        8 * n_rows * cells.grammar.n_symbols + 16 * n_flags * cells.n_position_words + 32 * n_rows * n_rows
+        > cells.max_bytes)
+    cells.last_stamp = -1
+    for label in range(cells.grammar.n_labels):
+        cells.label_stamp[label] = -1
+    for row in range(<index_t>cells.row_symbols.size()):
+        cells.row_symbols[row].clear()
+    cells.cell_symbols.clear()
+    cells.live_blocks.clear()
+    if cells.is_over_budget:
+        n_rows = n_flags = 0
+    clear_side(&cells.left, n_rows * cells.grammar.n_symbols, n_flags * cells.n_position_words)
+    clear_side(&cells.right, n_rows * cells.grammar.n_symbols, n_flags * cells.n_position_words)
+    if <index_t>cells.row_symbols.size() < n_rows:
+        cells.row_symbols.resize(n_rows)
+    clear_bounds(&cells.cell_begin, n_rows * n_rows)
+    clear_bounds(&cells.cell_end, n_rows * n_rows)
+    clear_bounds(&cells.live_begin, n_rows * n_rows)
+    clear_bounds(&cells.live_end, n_rows * n_rows)
+    return 0
+
+
+cdef inline void abandon_cells(Cells* cells) noexcept nogil:
+    """After a failed allocation: a chart without a sentence, whose scratch is zero again."""
+    cdef index_t position
+    cells.n_words, cells.total = 0, 0.0
+    for position in range(<index_t>cells.sums.size()):
+        cells.sums[position] = cells.cell_inside[position] = 0.0
+    for position in range(<index_t>cells.touched.size()):
+        cells.touched[position] = 0

@@ -1,0 +1,189 @@
+"""Inside and Viterbi values of all cells of a chart, shorter spans first.
+
+With ``I(x, i, j)`` the inside value of symbol ``x`` over the words ``i .. j``,
+
+    I(x, i, j) = sum_{x -> y z} w  sum_k I(y, i, k) I(z, k, j)  +  sum_{x -> y} w I(y, i, j)
+
+where the last sum runs over unary rules and bridges and is closed exactly, cycles included. Viterbi values have *max*
+in place of *sum*. With a mask from a coarser chart, only blocks of rules whose treebank labels survived are touched.
+"""
+
+from tsgkit._binary_rules cimport InsideStep, visit_all, visit_block
+from tsgkit._chart_cells cimport (
+    Cells,
+    LiveBlock,
+    alive_at,
+    bytes_in_use,
+    cell_of,
+    has_symbol,
+    highest_bit,
+    inner_positions,
+    inside_of,
+    is_allowed,
+    lowest_bit,
+    split_range,
+    stamp_allowed_labels,
+    store,
+    touch,
+)
+from tsgkit._grammar_index cimport GrammarTable
+from tsgkit._semiring cimport MaxProduct, SumProduct, max_semiring, plus, semiring_t, sum_semiring
+from tsgkit._types cimport bits_t, index_t, position_t, symbol_t, weight_t
+from tsgkit._unary_cycles cimport apply_closure, iterate_cycle
+
+
+cdef int fill_inside(Cells* cells, bint viterbi) except -1 nogil:
+    """Fill cleared cells, until they are complete or over the bound of memory."""
+    cdef SumProduct sums = sum_semiring(cells.grammar)
+    cdef MaxProduct best = max_semiring(cells.grammar)
+    return inside_pass(cells, &best) if viterbi else inside_pass(cells, &sums)
+
+
+cdef int inside_pass(Cells* cells, semiring_t* semiring) except -1 nogil:
+    cdef position_t length, start
+    if cells.is_over_budget:
+        return 0
+    for length in range(1, cells.n_words + 1):
+        for start in range(cells.n_words - length + 1):
+            inside_cell(cells, semiring, start, start + length)
+            if bytes_in_use(cells) > cells.max_bytes:
+                cells.is_over_budget = True
+                return 0
+    cells.total = inside_of(cells, 0, cells.n_words, cells.grammar.root)
+    return 0
+
+
+cdef int inside_cell(Cells* cells, semiring_t* semiring, position_t start, position_t end) except -1 nogil:
+    cdef index_t cell = cell_of(cells, start, end), entry
+    cdef InsideStep step
+    cells.cell_begin[cell] = cells.cell_symbols.size()
+    if cells.mask != NULL:
+        stamp_allowed_labels(cells, cell)
+    if end == start + 1:
+        for entry in range(cells.lexical_start[start], cells.lexical_start[end]):
+            # Entries of the same symbol are one rule with the sum of their weights, for Viterbi as well.
+            cells.sums[cells.lexical_symbol[entry]] += cells.lexical_weight[entry]
+            touch(cells, cells.lexical_symbol[entry])
+    elif cells.mask != NULL:
+        combine_allowed(cells, semiring, start, end)
+    else:
+        step.sums, step.touched = cells.sums.data(), cells.touched.data()
+        visit_all(cells, semiring, &step, start, end)
+    close_cell(cells, semiring, start, end)
+    cells.cell_end[cell] = cells.cell_symbols.size()
+    return 0
+
+
+# ---- binary rules under a mask ---------------------------------------------------------------------------
+
+cdef int combine_allowed(Cells* cells, semiring_t* semiring, position_t start, position_t end) except -1 nogil:
+    """Only the treebank rules of labels that may stand here, with their children where those do."""
+    cdef const GrammarTable* grammar = cells.grammar
+    cdef index_t n_words = cells.n_position_words, word = start >> 6, cell = cell_of(cells, start, end)
+    cdef index_t position, group, block
+    cdef const bits_t* left_alive = alive_at(cells, &cells.left, start, 0) + word
+    cdef const bits_t* right_alive = alive_at(cells, &cells.right, end, 0) + word
+    cdef bits_t inside = inner_positions(start, end, word), left, both
+    cdef bint is_narrow = end >> 6 == word   # all split points are in one word of flags
+    cdef symbol_t coarse
+    cdef LiveBlock live
+    cells.live_begin[cell] = cells.live_blocks.size()
+    for position in range(cells.n_cell_labels):
+        live.label = cells.cell_labels[position]
+        for group in range(grammar.group_start[live.label], grammar.group_start[live.label + 1]):
+            left = left_alive[grammar.group_left_label[group] * n_words] & inside
+            if is_narrow and not left:
+                continue
+            for block in range(grammar.group_block_start[group], grammar.group_block_start[group + 1]):
+                coarse = cells.projection.block_symbol[block]
+                if coarse >= 0 and not has_symbol(cells.mask, cell, coarse):
+                    continue
+                if is_narrow:
+                    both = left & right_alive[grammar.block_right_label[block] * n_words]
+                    if not both:
+                        continue
+                    live.low, live.high = 64 * word + lowest_bit(both), 64 * word + highest_bit(both)
+                elif not split_range(cells, block, start, end, &live.low, &live.high):
+                    continue
+                live.block = block
+                cells.live_blocks.push_back(live)
+                combine_block(cells, semiring, block, start, end, live.low, live.high)
+    cells.live_end[cell] = cells.live_blocks.size()
+    return 0
+
+
+cdef void combine_block(
+        Cells* cells, semiring_t* semiring, index_t block, position_t start, position_t end,
+        position_t low, position_t high) noexcept nogil:
+    cdef const GrammarTable* grammar = cells.grammar
+    cdef index_t position
+    cdef InsideStep step
+    step.sums = cells.sums.data()
+    step.touched = NULL
+    if visit_block(cells, semiring, &step, block, start, end, low, high):
+        # A parent without a sum does no harm.
+        for position in range(grammar.block_parent_start[block], grammar.block_parent_start[block + 1]):
+            touch(cells, grammar.block_parent[position])
+
+
+# ---- unary rules and bridges -----------------------------------------------------------------------------
+
+cdef int close_cell(Cells* cells, semiring_t* semiring, position_t start, position_t end) except -1 nogil:
+    """Add unary rules and bridges, children before parents, and store what the cell holds."""
+    cdef index_t cell = cell_of(cells, start, end), word
+    cdef symbol_t symbol
+    cdef weight_t value
+    # The parents that are touched on the way have higher ranks.
+    for word in range(<index_t>cells.touched.size()):
+        while cells.touched[word]:
+            symbol = 64 * word + lowest_bit(cells.touched[word])
+            if cells.grammar.cycle_of[symbol] >= 0:
+                close_cycle(cells, semiring, cells.grammar.cycle_of[symbol], start, end)
+                continue
+            cells.touched[word] &= cells.touched[word] - 1
+            value = cells.sums[symbol]
+            cells.sums[symbol] = 0.0
+            if value > 0.0 and is_allowed(cells, cell, symbol):
+                emit(cells, semiring, start, end, symbol, value)
+    return 0
+
+
+cdef int close_cycle(
+        Cells* cells, semiring_t* semiring, symbol_t cycle, position_t start, position_t end) except -1 nogil:
+    cdef const GrammarTable* grammar = cells.grammar
+    cdef index_t cell = cell_of(cells, start, end)
+    cdef symbol_t first = grammar.cycle_first[cycle], size = grammar.cycle_size[cycle], row, symbol
+    cdef bint all_allowed = True
+    for row in range(size):
+        symbol = first + row
+        cells.cycle_before[row] = cells.sums[symbol]
+        cells.sums[symbol] = 0.0
+        cells.touched[symbol >> 6] &= ~(<bits_t>1 << (symbol & 63))
+        if not is_allowed(cells, cell, symbol):
+            cells.cycle_before[row] = 0.0
+            all_allowed = False
+    if all_allowed:
+        apply_closure(cells, semiring, cycle, size, 1)
+    else:
+        iterate_cycle(cells, semiring, cycle, cell, &grammar.down)
+    for row in range(size):
+        if cells.cycle_after[row] > 0.0 and is_allowed(cells, cell, first + row):
+            emit(cells, semiring, start, end, first + row, cells.cycle_after[row])
+    return 0
+
+
+cdef int emit(
+        Cells* cells, semiring_t* semiring, position_t start, position_t end, symbol_t symbol,
+        weight_t value) except -1 nogil:
+    """Store a value and offer it to the unary parents of its symbol."""
+    cdef const GrammarTable* grammar = cells.grammar
+    cdef symbol_t cycle = grammar.cycle_of[symbol], parent
+    cdef index_t edge
+    store(cells, start, end, symbol, value)
+    for edge in range(grammar.up.start[symbol], grammar.up.start[symbol + 1]):
+        parent = grammar.up.other[edge]
+        # The steps inside of a cycle are in its closure.
+        if cycle < 0 or grammar.cycle_of[parent] != cycle:
+            cells.sums[parent] = plus(semiring, cells.sums[parent], grammar.up.weight[edge] * value)
+            touch(cells, parent)
+    return 0

@@ -1,0 +1,145 @@
+"""Outside values of all cells of a chart that has inside values, longer spans first.
+
+With ``O(x, i, j)`` the outside value of symbol ``x`` over the words ``i .. j`` and 1 for the root over all words, every
+cell hands its values down to the children of its rules,
+
+    O(y, i, k) += w O(x, i, j) I(z, k, j)        O(z, k, j) += w O(x, i, j) I(y, i, k)        for x -> y z
+    O(y, i, j) += w O(x, i, j)                                                                for x -> y
+
+with cycles of unary rules and bridges closed as in the inside pass. After Viterbi values *max* takes the place of
+*sum*, and inside times outside is the best derivation through a symbol. Nothing is allocated in the pass itself.
+"""
+
+from tsgkit._binary_rules cimport OutsideStep, visit_all, visit_block
+from tsgkit._chart_cells cimport Cells, LiveBlock, cell_of, slots_at, stamp_allowed_labels, stamp_labels_with_value
+from tsgkit._grammar_index cimport GrammarTable
+from tsgkit._semiring cimport MaxProduct, SumProduct, max_semiring, plus, semiring_t, sum_semiring
+from tsgkit._types cimport index_t, position_t, symbol_t, weight_t
+from tsgkit._unary_cycles cimport apply_closure, iterate_cycle
+
+
+cdef int fill_outside(Cells* cells, bint viterbi) except -1 nogil:
+    """Fill the outside values of cells whose inside values are complete."""
+    cdef SumProduct sums = sum_semiring(cells.grammar)
+    cdef MaxProduct best = max_semiring(cells.grammar)
+    cells.left.outside.clear()
+    cells.left.outside.resize(cells.left.inside.size(), 0.0)
+    cells.right.outside.clear()
+    cells.right.outside.resize(cells.right.inside.size(), 0.0)
+    if viterbi:
+        outside_pass(cells, &best)
+    else:
+        outside_pass(cells, &sums)
+    return 0
+
+
+cdef void outside_pass(Cells* cells, semiring_t* semiring) noexcept nogil:
+    cdef position_t length, start
+    for length in range(cells.n_words, 0, -1):
+        for start in range(cells.n_words - length + 1):
+            outside_cell(cells, semiring, start, start + length)
+
+
+cdef void outside_cell(Cells* cells, semiring_t* semiring, position_t start, position_t end) noexcept nogil:
+    if gather(cells, semiring, start, end) > 0.0:
+        hand_down_cell(cells, semiring, cell_of(cells, start, end))
+        if end - start > 1:
+            distribute_cell(cells, semiring, start, end)
+    keep(cells, start, end)
+
+
+cdef weight_t gather(Cells* cells, semiring_t* semiring, position_t start, position_t end) noexcept nogil:
+    """Collect what longer spans have handed to the symbols of a cell; returns the largest value."""
+    cdef const symbol_t* left_slots = slots_at(cells, &cells.left, start)
+    cdef const symbol_t* right_slots = slots_at(cells, &cells.right, end)
+    cdef index_t cell = cell_of(cells, start, end), position, left, right
+    cdef symbol_t symbol
+    cdef weight_t value, largest = 0.0
+    for position in range(cells.cell_begin[cell], cells.cell_end[cell]):
+        symbol = cells.cell_symbols[position]
+        left = left_slots[symbol] * cells.stride + end
+        right = right_slots[symbol] * cells.stride + start
+        value = plus(semiring, cells.left.outside[left], cells.right.outside[right])
+        if symbol == cells.grammar.root and end - start == cells.n_words:
+            value = plus(semiring, 1.0, value)
+        cells.sums[symbol], cells.cell_inside[symbol] = value, cells.left.inside[left]
+        largest = max(largest, value)
+    return largest
+
+
+cdef void keep(Cells* cells, position_t start, position_t end) noexcept nogil:
+    """Store the outside values of a cell, and leave the scratch as it was."""
+    cdef const symbol_t* left_slots = slots_at(cells, &cells.left, start)
+    cdef index_t cell = cell_of(cells, start, end), position
+    cdef symbol_t symbol
+    for position in range(cells.cell_begin[cell], cells.cell_end[cell]):
+        symbol = cells.cell_symbols[position]
+        cells.left.outside[left_slots[symbol] * cells.stride + end] = cells.sums[symbol]
+        cells.sums[symbol] = cells.cell_inside[symbol] = 0.0
+
+
+# ---- unary rules and bridges -----------------------------------------------------------------------------
+
+cdef void hand_down_cell(Cells* cells, semiring_t* semiring, index_t cell) noexcept nogil:
+    """Give the values of a cell to unary children in it, parents before children."""
+    cdef index_t position
+    cdef symbol_t symbol, cycle, last_cycle = -1
+    for position in range(cells.cell_end[cell] - 1, cells.cell_begin[cell] - 1, -1):
+        symbol = cells.cell_symbols[position]
+        cycle = cells.grammar.cycle_of[symbol]
+        # Members of a cycle are neighbours in the cell: when the first comes, all have what is handed to the cycle.
+        if cycle >= 0 and cycle != last_cycle:
+            outside_cycle(cells, semiring, cycle, cell)
+        last_cycle = cycle
+        if cells.sums[symbol] * cells.cell_inside[symbol] < cells.smallest_share * cells.total:
+            cells.sums[symbol] = 0.0
+        if cells.sums[symbol] != 0.0:
+            hand_down(cells, semiring, symbol)
+
+
+cdef void outside_cycle(Cells* cells, semiring_t* semiring, symbol_t cycle, index_t cell) noexcept nogil:
+    cdef const GrammarTable* grammar = cells.grammar
+    cdef symbol_t first = grammar.cycle_first[cycle], size = grammar.cycle_size[cycle], row
+    cdef bint all_alive = True
+    for row in range(size):
+        cells.cycle_before[row] = cells.sums[first + row]
+        all_alive = all_alive and cells.cell_inside[first + row] > 0.0
+    if cells.mask != NULL and not all_alive:
+        # Which members may stand here is asked from the mask again.
+        stamp_allowed_labels(cells, cell)
+        iterate_cycle(cells, semiring, cycle, cell, &grammar.up)
+    else:
+        apply_closure(cells, semiring, cycle, 1, size)
+    for row in range(size):
+        if cells.cell_inside[first + row] > 0.0:
+            cells.sums[first + row] = cells.cycle_after[row]
+
+
+cdef void hand_down(Cells* cells, semiring_t* semiring, symbol_t symbol) noexcept nogil:
+    """Give a symbol's outside value to its unary children in the same cell."""
+    cdef const GrammarTable* grammar = cells.grammar
+    cdef symbol_t cycle = grammar.cycle_of[symbol], child
+    cdef index_t edge
+    for edge in range(grammar.down.start[symbol], grammar.down.start[symbol + 1]):
+        child = grammar.down.other[edge]
+        # The steps inside of a cycle are in its closure.
+        if cells.cell_inside[child] > 0.0 and (cycle < 0 or grammar.cycle_of[child] != cycle):
+            cells.sums[child] = plus(semiring, cells.sums[child], grammar.down.weight[edge] * cells.sums[symbol])
+
+
+# ---- binary rules ----------------------------------------------------------------------------------------
+
+cdef void distribute_cell(Cells* cells, semiring_t* semiring, position_t start, position_t end) noexcept nogil:
+    """Give the values of a cell to the children of its binary rules, in shorter spans."""
+    cdef index_t cell = cell_of(cells, start, end), position
+    cdef const LiveBlock* live
+    cdef OutsideStep step
+    step.sums, step.smallest = cells.sums.data(), cells.smallest_share * cells.total
+    if cells.mask == NULL:
+        visit_all(cells, semiring, &step, start, end)
+        return
+    stamp_labels_with_value(cells, cell, cells.sums.data())
+    for position in range(cells.live_begin[cell], cells.live_end[cell]):
+        live = &cells.live_blocks[position]
+        if cells.label_stamp[live.label] == cells.last_stamp:
+            visit_block(cells, semiring, &step, live.block, start, end, live.low, live.high)

@@ -1,0 +1,229 @@
+"""Posterior probabilities of treebank rules, from the inside and outside values of a chart.
+
+From a chart to a forest. ``q(A -> B C, i, k, j)`` is the probability that the treebank rule stands there: the sum over
+all its refinements,
+
+    q(A -> B C, i, k, j) = sum_{x -> y z}  O(x, i, j) w I(y, i, k) I(z, k, j) / I(root, 0, n)
+
+with ``x``, ``y``, ``z`` the symbols of ``A``, ``B`` and ``C``; likewise of unary rules and of words.
+"""
+
+from libcpp.vector cimport vector
+
+from tsgkit._binary_rules cimport PosteriorStep, visit_block
+from tsgkit._chart cimport Chart
+from tsgkit._chart_cells cimport (
+    Cells,
+    LiveBlock,
+    bytes_in_use,
+    cell_of,
+    inside_of,
+    outside_of,
+    split_range,
+    stamp_labels_with_value,
+)
+from tsgkit._forest cimport Edge, Forest, Item, add_edge, merge_edges
+from tsgkit._grammar_index cimport GrammarTable
+from tsgkit._semiring cimport SumProduct, sum_semiring
+from tsgkit._types cimport index_t, position_t, symbol_t, weight_t
+
+# An edge makes at most one item with its label, and vectors can be twice as long as what they hold.
+cdef index_t BYTES_PER_EDGE = 2 * (sizeof(Edge) + sizeof(Item) + sizeof(symbol_t))
+
+
+def forest_of(Chart chart not None, weight_t smallest=1e-12):
+    """The treebank rules of a chart with inside and outside values.
+
+    Parameters
+    ----------
+    chart : Chart
+    smallest : float
+        Rules with less posterior probability are left out.
+
+    Returns
+    -------
+    Forest
+        Without any rule, and with `is_over_budget` set, where the rules and the tables to choose a tree by would
+        take more memory than the chart left of its bound.
+    """
+    if not chart.has_outside or chart.is_viterbi:
+        raise ValueError("posteriors need inside and outside values")
+    cdef Forest forest = Forest(chart.cells.n_words, chart.grammar.n_labels)
+    cdef Collector collector
+    make_collector(&collector, &chart.cells, &forest.edges, smallest)
+    with nogil:
+        forest.is_over_budget = not collect(&collector)
+    if forest.is_over_budget:
+        forest.edges = vector[Edge]()
+    if chart.grammar.table.n_labels > chart.grammar.n_labels:
+        # Rules with the same labels came from different children: labelled ones, and some that are not.
+        merge_edges(&forest.edges)
+    return forest
+
+
+cdef cppclass Collector:
+    # Sums over the refinements of every treebank rule.
+    Cells* cells
+    vector[Edge]* edges
+    weight_t smallest
+    vector[weight_t] outside             # per symbol: outside value over the total, in the cell at work
+    vector[weight_t] at_split            # per split point; zero between rules
+    vector[weight_t] of_label            # per label; zero between rules
+
+
+cdef int make_collector(Collector* collector, Cells* cells, vector[Edge]* edges, weight_t smallest) except -1:
+    collector.cells, collector.edges, collector.smallest = cells, edges, smallest
+    collector.outside.resize(cells.grammar.n_symbols, 0.0)
+    collector.at_split.resize(cells.n_words + 1, 0.0)
+    collector.of_label.resize(cells.grammar.n_treebank_labels, 0.0)
+    return 0
+
+
+cdef bint collect(Collector* collector) except -1 nogil:
+    """Collect the rules of all cells; false when they are more than memory is left for."""
+    cdef position_t n_words = collector.cells.n_words, length, start
+    cdef index_t most = (collector.cells.max_bytes - bytes_in_use(collector.cells)) // BYTES_PER_EDGE
+    for length in range(1, n_words + 1):
+        for start in range(n_words - length + 1):
+            collect_cell(collector, start, start + length)
+            if <index_t>collector.edges.size() > most:
+                return False
+    return True
+
+
+cdef int collect_cell(Collector* collector, position_t start, position_t end) except -1 nogil:
+    cdef Cells* cells = collector.cells
+    cdef index_t cell = cell_of(cells, start, end), position
+    cdef symbol_t symbol
+    cdef weight_t largest = 0.0
+    for position in range(cells.cell_begin[cell], cells.cell_end[cell]):
+        symbol = cells.cell_symbols[position]
+        collector.outside[symbol] = outside_of(cells, start, end, symbol) / cells.total
+        if collector.outside[symbol] > 0.0:
+            largest = max(largest, collector.outside[symbol] * inside_of(cells, start, end, symbol))
+    if largest >= collector.smallest:
+        if end == start + 1:
+            collect_words(collector, start)
+        else:
+            collect_binary(collector, start, end)
+        collect_unary(collector, start, end)
+    for position in range(cells.cell_begin[cell], cells.cell_end[cell]):
+        collector.outside[cells.cell_symbols[position]] = 0.0
+    return 0
+
+
+cdef int collect_words(Collector* collector, position_t start) except -1 nogil:
+    cdef Cells* cells = collector.cells
+    cdef index_t first_edge = collector.edges.size(), entry
+    cdef symbol_t symbol
+    for entry in range(cells.lexical_start[start], cells.lexical_start[start + 1]):
+        symbol = cells.lexical_symbol[entry]
+        add_up(
+            collector, first_edge, start, start + 1, cells.grammar.label[symbol], -1,
+            cells.lexical_weight[entry] * collector.outside[symbol])
+    return 0
+
+
+cdef int collect_unary(Collector* collector, position_t start, position_t end) except -1 nogil:
+    cdef Cells* cells = collector.cells
+    cdef const GrammarTable* grammar = cells.grammar
+    cdef index_t cell = cell_of(cells, start, end), first_edge = collector.edges.size(), position, edge
+    cdef symbol_t symbol, child
+    cdef weight_t posterior
+    for position in range(cells.cell_begin[cell], cells.cell_end[cell]):
+        symbol = cells.cell_symbols[position]
+        if collector.outside[symbol] == 0.0:
+            continue
+        for edge in range(grammar.down.start[symbol], grammar.down.start[symbol + 1]):
+            if not grammar.down.is_bridge[edge]:
+                child = grammar.down.other[edge]
+                posterior = grammar.down.weight[edge] * collector.outside[symbol] * inside_of(cells, start, end, child)
+                add_up(collector, first_edge, start, end, grammar.label[symbol], grammar.label[child], posterior)
+    return 0
+
+
+cdef int add_up(
+        Collector* collector, index_t first_edge, position_t start, position_t end, symbol_t label, symbol_t left,
+        weight_t posterior) except -1 nogil:
+    """Add to a unary or lexical rule of the cell at work, whose edges begin at `first_edge`."""
+    cdef index_t position
+    cdef Edge* edge
+    if posterior < collector.smallest:
+        return 0
+    for position in range(first_edge, <index_t>collector.edges.size()):
+        edge = &collector.edges[0][position]
+        if edge.label == label and edge.left == left:
+            edge.posterior += posterior
+            return 0
+    return add_edge(collector.edges, start, -1, end, label, left, -1, posterior)
+
+
+# ---- binary rules ----------------------------------------------------------------------------------------
+
+cdef int collect_binary(Collector* collector, position_t start, position_t end) except -1 nogil:
+    cdef Cells* cells = collector.cells
+    cdef const GrammarTable* grammar = cells.grammar
+    cdef index_t cell = cell_of(cells, start, end), position, block
+    cdef LiveBlock live
+    stamp_labels_with_value(cells, cell, collector.outside.data())
+    if cells.mask != NULL:
+        for position in range(cells.live_begin[cell], cells.live_end[cell]):
+            live = cells.live_blocks[position]
+            if cells.label_stamp[live.label] == cells.last_stamp:
+                collect_block(collector, live, start, end)
+        return 0
+    for position in range(cells.n_cell_labels):
+        live.label = cells.cell_labels[position]
+        for block in range(grammar.block_start[live.label], grammar.block_start[live.label + 1]):
+            live.block = block
+            if split_range(cells, block, start, end, &live.low, &live.high):
+                collect_block(collector, live, start, end)
+    return 0
+
+
+cdef int collect_block(Collector* collector, LiveBlock live, position_t start, position_t end) except -1 nogil:
+    cdef const GrammarTable* grammar = collector.cells.grammar
+    cdef SumProduct semiring = sum_semiring(grammar)
+    cdef PosteriorStep step
+    cdef position_t split
+    cdef symbol_t left, right
+    step.outside, step.at_split = collector.outside.data(), collector.at_split.data()
+    visit_block(collector.cells, &semiring, &step, live.block, start, end, live.low, live.high)
+    for split in range(live.low, live.high + 1):
+        if collector.at_split[split] >= collector.smallest:
+            left, right = grammar.block_left_label[live.block], grammar.block_right_label[live.block]
+            if left >= grammar.n_treebank_labels:
+                share_out(collector, left, start, split)
+                for left in range(grammar.n_treebank_labels):
+                    take_share(collector, start, split, end, live.label, left, right, left)
+            elif right >= grammar.n_treebank_labels:
+                share_out(collector, right, split, end)
+                for right in range(grammar.n_treebank_labels):
+                    take_share(collector, start, split, end, live.label, left, right, right)
+            else:
+                add_edge(collector.edges, start, split, end, live.label, left, right, collector.at_split[split])
+        collector.at_split[split] = 0.0
+    return 0
+
+
+cdef void share_out(Collector* collector, symbol_t label, position_t start, position_t end) noexcept nogil:
+    """For a symbol without a label, which has bridges only: the share of every label in its inside value."""
+    cdef const GrammarTable* grammar = collector.cells.grammar
+    cdef symbol_t symbol = grammar.unlabelled[label - grammar.n_treebank_labels], child
+    cdef weight_t total = inside_of(collector.cells, start, end, symbol)
+    cdef index_t edge
+    for edge in range(grammar.down.start[symbol], grammar.down.start[symbol + 1]):
+        child = grammar.down.other[edge]
+        collector.of_label[grammar.label[child]] += (
+            grammar.down.weight[edge] * inside_of(collector.cells, start, end, child) / total)
+
+
+cdef int take_share(
+        Collector* collector, position_t start, position_t split, position_t end, symbol_t label, symbol_t left,
+        symbol_t right, symbol_t shared) except -1 nogil:
+    """Add a rule with the share that the label `shared` has in its posterior."""
+    cdef weight_t posterior = collector.at_split[split] * collector.of_label[shared]
+    collector.of_label[shared] = 0.0
+    if posterior >= collector.smallest:
+        add_edge(collector.edges, start, split, end, label, left, right, posterior)
+    return 0

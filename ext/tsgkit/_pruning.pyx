@@ -1,0 +1,143 @@
+"""Pruning from coarse to fine: which labels and symbols of a grammar have too small a share of a sentence.
+
+Between two charts of a coarse-to-fine cascade. The share of a symbol ``x`` over a span is its posterior probability, or
+its max-marginal where the chart has Viterbi values,
+
+    share(x, i, j) = I(x, i, j) O(x, i, j) / I(root, 0, n)
+
+and that of a label is the sum, or the largest, over its symbols. A mask holds what has at least the threshold.
+"""
+
+import numpy as np
+
+cimport cython
+from libcpp.vector cimport vector
+
+from tsgkit._chart_cells cimport Cells, MaskTable, cell_of, has_label, inside_of, outside_of
+from tsgkit._grammar_index cimport GrammarIndex, GrammarTable
+from tsgkit._semiring cimport MaxProduct, SumProduct, max_semiring, plus, semiring_t, sum_semiring
+from tsgkit._types cimport bits_t, index_t, position_t, symbol_t, weight_t
+from tsgkit._vectors cimport copy_indices, copy_symbols
+
+
+@cython.final
+cdef class Mask:
+    """Which labels and symbols of a grammar may stand where, as a chart of that grammar left it."""
+
+    def labels_at(self, position_t start, position_t end):
+        """The labels that may stand over a span."""
+        if not 0 <= start < end <= self.n_words:
+            raise IndexError(f"span {start}..{end} is out of range: there are {self.n_words} words")
+        cdef index_t cell = <index_t>start * (self.n_words + 1) + end
+        return [label for label in range(64 * self.table.n_label_words) if has_label(&self.table, cell, label)]
+
+    def count(self):
+        """How many pairs of a span and a label are left."""
+        cdef index_t number = 0
+        cdef bits_t word
+        for word in self.table.label_bits:
+            while word:
+                word &= word - 1
+                number += 1
+        return number
+
+
+@cython.final
+cdef class Projection:
+    """How a fine grammar maps to a coarse one.
+
+    Parameters
+    ----------
+    fine, coarse : GrammarIndex
+    label_map : array of int
+        For every label of the fine grammar, that of the coarse one.
+    symbol_map : array of int, optional
+        For every symbol of the fine grammar, one of the coarse grammar that prunes it, or -1 where only the
+        label does. Unless given, labels alone are pruned.
+    """
+
+    def __init__(self, GrammarIndex fine not None, GrammarIndex coarse not None, label_map, symbol_map=None):
+        label_map = np.asarray(label_map, dtype=np.int32)
+        if label_map.shape != (fine.n_labels,) or (label_map < 0).any() or (label_map >= coarse.n_labels).any():
+            raise ValueError("the label map does not fit the two grammars")
+        self.fine, self.coarse = fine, coarse
+        order = np.argsort(label_map, kind="stable")
+        copy_symbols(order, self.table.expansion)
+        copy_indices(
+            np.searchsorted(label_map[order], np.arange(coarse.n_labels + 1)), self.table.expansion_start)
+        self.table.by_symbol = symbol_map is not None
+        coarse_symbol = np.full(fine.n_symbols, -1, dtype=np.int32)
+        if symbol_map is not None:
+            symbol_map = np.asarray(symbol_map, dtype=np.int32)
+            if symbol_map.shape != (fine.n_symbols,) or (symbol_map < -1).any() or (
+                    symbol_map >= coarse.n_symbols).any():
+                raise ValueError("the symbol map does not fit the two grammars")
+            mapped = np.where(symbol_map >= 0, coarse.rank_of_symbol[symbol_map], -1)
+            coarse_symbol[fine.rank_of_symbol] = mapped
+        copy_symbols(coarse_symbol, self.table.coarse_symbol)
+        find_block_symbols(self)
+
+    @property
+    def by_symbol(self):
+        """Whether symbols are pruned one by one, or only whole labels."""
+        return self.table.by_symbol
+
+
+cdef int find_block_symbols(Projection projection) except -1:
+    """For every block of rules, the coarse symbol of all its parents: where that is pruned, so is the block."""
+    cdef const GrammarTable* grammar = &projection.fine.table
+    cdef const vector[symbol_t]* coarse_symbol = &projection.table.coarse_symbol
+    cdef index_t n_blocks = grammar.block_start[grammar.n_labels], block, position
+    cdef symbol_t symbol
+    projection.table.block_symbol.resize(n_blocks, -1)
+    for block in range(n_blocks):
+        symbol = coarse_symbol[0][grammar.block_parent[grammar.block_parent_start[block]]]
+        for position in range(grammar.block_parent_start[block], grammar.block_parent_start[block + 1]):
+            if coarse_symbol[0][grammar.block_parent[position]] != symbol:
+                symbol = -1
+        projection.table.block_symbol[block] = symbol
+    return 0
+
+
+cdef Mask mask_of(GrammarIndex grammar, const Cells* cells, bint viterbi, double threshold):
+    """What survives pruning in a chart with outside values."""
+    cdef Mask mask = Mask()
+    cdef SumProduct sums = sum_semiring(cells.grammar)
+    cdef MaxProduct best = max_semiring(cells.grammar)
+    mask.grammar, mask.n_words = grammar, cells.n_words
+    mask.table.n_label_words = (grammar.n_labels + 63) // 64
+    mask.table.n_symbol_words = (grammar.n_symbols + 63) // 64
+    with nogil:
+        mask.table.label_bits.resize(cells.cell_begin.size() * mask.table.n_label_words, 0)
+        mask.table.symbol_bits.resize(cells.cell_begin.size() * mask.table.n_symbol_words, 0)
+        if viterbi:
+            fill_mask(cells, &best, threshold, &mask.table)
+        else:
+            fill_mask(cells, &sums, threshold, &mask.table)
+    return mask
+
+
+cdef int fill_mask(const Cells* cells, semiring_t* semiring, double threshold, MaskTable* mask) except -1 nogil:
+    cdef const GrammarTable* grammar = cells.grammar
+    cdef vector[weight_t] shares   # per label; zero between cells
+    cdef position_t start, end
+    cdef index_t cell, position
+    cdef symbol_t symbol, label
+    cdef weight_t share
+    shares.resize(grammar.n_labels, 0.0)
+    for start in range(cells.n_words):
+        for end in range(start + 1, cells.n_words + 1):
+            cell = cell_of(cells, start, end)
+            for position in range(cells.cell_begin[cell], cells.cell_end[cell]):
+                symbol = cells.cell_symbols[position]
+                share = inside_of(cells, start, end, symbol) * outside_of(cells, start, end, symbol) / cells.total
+                label = grammar.label[symbol]
+                shares[label] = plus(semiring, shares[label], share)
+                if share >= threshold:
+                    mask.symbol_bits[cell * mask.n_symbol_words + (symbol >> 6)] |= <bits_t>1 << (symbol & 63)
+            for position in range(cells.cell_begin[cell], cells.cell_end[cell]):
+                label = grammar.label[cells.cell_symbols[position]]
+                if shares[label] >= threshold and label < grammar.n_treebank_labels:
+                    mask.label_bits[cell * mask.n_label_words + (label >> 6)] |= <bits_t>1 << (label & 63)
+                shares[label] = 0.0
+    return 0

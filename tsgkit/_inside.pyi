@@ -1,0 +1,1 @@
+# Kernels for other compiled modules: Python sees nothing here.

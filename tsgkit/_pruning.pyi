@@ -1,0 +1,26 @@
+from typing import final
+
+from numpy.typing import ArrayLike
+
+from tsgkit._grammar_index import GrammarIndex
+
+@final
+class Mask:
+    @property
+    def grammar(self) -> GrammarIndex: ...
+    @property
+    def n_words(self) -> int: ...
+    def labels_at(self, start: int, end: int) -> list[int]: ...
+    def count(self) -> int: ...
+
+@final
+class Projection:
+    def __init__(
+        self, fine: GrammarIndex, coarse: GrammarIndex, label_map: ArrayLike, symbol_map: ArrayLike | None = None
+    ) -> None: ...
+    @property
+    def fine(self) -> GrammarIndex: ...
+    @property
+    def coarse(self) -> GrammarIndex: ...
+    @property
+    def by_symbol(self) -> bool: ...
