@@ -1,10 +1,6 @@
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import NDArray
 
-from tsgkit.grammar.components import Component
 from tsgkit.grammar.weighted import WeightedGrammar
 
 class GrammarIndex:
@@ -17,14 +13,3 @@ class GrammarIndex:
     def symbol_of_rank(self) -> NDArray[np.int32]: ...
     @property
     def rank_of_symbol(self) -> NDArray[np.int32]: ...
-    def kept(self, values: ArrayLike, dtype: DTypeLike) -> NDArray[Any]: ...
-    def index_binary(
-        self, rules: NDArray[np.int32], weights: NDArray[np.float64], label: NDArray[np.int32]
-    ) -> None: ...
-    def index_single(
-        self, rules: NDArray[np.int32], weights: NDArray[np.float64], is_bridge: NDArray[np.int64]
-    ) -> None: ...
-    def index_cycles(self, components: Sequence[Component], rank: NDArray[np.int32]) -> None: ...
-
-def starts_of(sorted_keys: NDArray[np.int32], n_keys: int) -> NDArray[np.int64]: ...
-def first_of_each(keys: Sequence[NDArray[np.int32]]) -> NDArray[np.int64]: ...

@@ -81,6 +81,12 @@ cdef class GrammarIndex:
     cdef const index_t* indices(self, values) except NULL
     cdef const symbol_t* symbols(self, values) except NULL
     cdef const weight_t* weights(self, values) except NULL
+    cdef object kept(self, values, dtype)
+    cdef int index_by_left(self, rules, weights) except -1
+    cdef int index_by_parent(self, rules, weights) except -1
+    cdef int index_by_block(self, rules, weights, label) except -1
+    cdef int index_unary(self, rules, weights, is_bridge) except -1
+    cdef int index_cycles(self, components, rank) except -1
 
 
 cdef int check_lexical(

@@ -1,7 +1,8 @@
-"""A weighted grammar laid out for the loops of the chart: the same rules sorted in four ways.
+"""A weighted grammar laid out for the loops of the chart: the same rules in four orders.
 
-Between `tsgkit.grammar.WeightedGrammar`, a value that anybody can make and that is checked when it is
-made, and the chart, which trusts this index and nothing else.
+Between `tsgkit.grammar.WeightedGrammar`, a value that anybody can make and that is checked when it is made, and the
+chart, which trusts this index and nothing else. Binary rules ``x -> y z`` are found by left child, by treebank rule and
+by parent, unary rules and bridges from both ends.
 """
 
 import numpy as np
@@ -9,8 +10,6 @@ import numpy as np
 from libc.math cimport isfinite
 
 from tsgkit._types cimport index_t, position_t, symbol_t, weight_t
-
-from tsgkit.grammar.components import strong_components
 
 
 cdef class GrammarIndex:
@@ -22,15 +21,13 @@ cdef class GrammarIndex:
     """
 
     def __init__(self, grammar):
-        problem = grammar.what_is_wrong()
-        if problem:
-            raise ValueError(problem)
+        # It may have been changed since it was made.
+        grammar.validate()
         self.arrays = []
         self.n_symbols = self.table.n_symbols = grammar.n_symbols
         self.n_labels = self.table.n_treebank_labels = len(grammar.labels)
         single = np.concatenate([grammar.unary, grammar.bridge])
-        groups = strong_components(grammar.n_symbols, single)
-        symbol_of_rank = np.array([symbol for group in groups for symbol in sorted(group)], dtype=np.int32)
+        symbol_of_rank = grammar.bottom_up_order()
         rank = np.empty_like(symbol_of_rank)
         rank[symbol_of_rank] = np.arange(len(rank), dtype=np.int32)
         self.symbol_of_rank, self.rank_of_symbol = symbol_of_rank, rank
@@ -42,10 +39,13 @@ cdef class GrammarIndex:
         self.table.n_labels = self.n_labels + len(unlabelled)
         self.table.unlabelled = self.symbols(unlabelled)
         self.table.label = self.symbols(label)
-        self.index_binary(rank[grammar.binary], grammar.binary_weight, label)
+        binary = rank[grammar.binary]
+        self.index_by_left(binary, grammar.binary_weight)
+        self.index_by_parent(binary, grammar.binary_weight)
+        self.index_by_block(binary, grammar.binary_weight, label)
         weights = np.concatenate([grammar.unary_weight, grammar.bridge_weight])
         is_bridge = np.repeat([0, 1], [len(grammar.unary), len(grammar.bridge)])
-        self.index_single(rank[single], weights, is_bridge)
+        self.index_unary(rank[single], weights, is_bridge)
         self.index_cycles(grammar.components, rank)
 
     cdef const index_t* indices(self, values) except NULL:
@@ -60,14 +60,14 @@ cdef class GrammarIndex:
         cdef weight_t[::1] view = self.kept(values, np.float64)
         return &view[0]
 
-    def kept(self, values, dtype):
-        """An array of our own that lives as long as the index; one entry longer, so that it has an address."""
+    cdef object kept(self, values, dtype):
+        """A copy that lives as long as the index; one entry longer, so that it has an address."""
         array = np.zeros(len(values) + 1, dtype=dtype)
         array[:len(values)] = values
         self.arrays.append(array)
         return array
 
-    def index_binary(self, rules, weights, label):
+    cdef int index_by_left(self, rules, weights) except -1:
         table = &self.table
         parent, left, right = rules.T
         order = np.lexsort((parent, right, left))
@@ -77,13 +77,21 @@ cdef class GrammarIndex:
         table.by_left.rule_start = self.indices(np.append(pairs, len(order)))
         table.by_left.parent = self.symbols(parent[order])
         table.by_left.weight = self.weights(weights[order])
+        return 0
 
+    cdef int index_by_parent(self, rules, weights) except -1:
+        table = &self.table
+        parent, left, right = rules.T
         order = np.lexsort((right, left, parent))
         table.parent_start = self.indices(starts_of(parent[order], self.n_symbols))
         table.parent_left = self.symbols(left[order])
         table.parent_right = self.symbols(right[order])
         table.parent_weight = self.weights(weights[order])
+        return 0
 
+    cdef int index_by_block(self, rules, weights, label) except -1:
+        table = &self.table
+        parent, left, right = rules.T
         keys = [label[parent], label[left], label[right], left, right]
         order = np.lexsort((parent, *reversed(keys)))
         keys = [key[order] for key in keys]
@@ -106,8 +114,9 @@ cdef class GrammarIndex:
         table.by_block.rule_start = self.indices(np.append(pairs, len(order)))
         table.by_block.parent = self.symbols(parent[order])
         table.by_block.weight = self.weights(weights[order])
+        return 0
 
-    def index_single(self, rules, weights, is_bridge):
+    cdef int index_unary(self, rules, weights, is_bridge) except -1:
         table = &self.table
         parent, child = rules.T
         order = np.lexsort((is_bridge, parent, child))
@@ -120,8 +129,9 @@ cdef class GrammarIndex:
         table.down.other = self.symbols(child[order])
         table.down.weight = self.weights(weights[order])
         table.down.is_bridge = self.symbols(is_bridge[order])
+        return 0
 
-    def index_cycles(self, components, rank):
+    cdef int index_cycles(self, components, rank) except -1:
         cycle_of = np.full(self.n_symbols, -1, dtype=np.int32)
         first, sizes, sums, best = [], [], [np.empty(0)], [np.empty(0)]
         for number, component in enumerate(components):
@@ -139,14 +149,15 @@ cdef class GrammarIndex:
         self.table.cycle_matrix = self.indices(np.concatenate([[0], np.cumsum(np.square(sizes))]))
         self.table.cycle_sums = self.weights(np.concatenate(sums))
         self.table.cycle_best = self.weights(np.concatenate(best))
+        return 0
 
 
-def starts_of(sorted_keys, n_keys):
+cdef object starts_of(sorted_keys, n_keys):
     """Where each key's entries begin in a sorted array, and where the last one's end."""
     return np.searchsorted(sorted_keys, np.arange(n_keys + 1)).astype(np.int64)
 
 
-def first_of_each(keys):
+cdef object first_of_each(keys):
     """The positions at which any of the sorted columns changes."""
     if not len(keys[0]):
         return np.empty(0, dtype=np.int64)

@@ -104,7 +104,7 @@ def path_weights(members, step, best_step, start):
 @pytest.mark.parametrize(
     "weights", [(1.0, 1.0, 1.0), (0.2, 0.5, 10.0), (1 / 3, 3.0, 1.0), (2.0, 3.0, 4.0), (1e200, 1e200, 1e200)]
 )
-def test_circles_that_lose_nothing(weights):
+def test_cycles_that_lose_nothing(weights):
     edges = np.array([(0, 1), (1, 2), (2, 0)])
     (component,) = closure_matrices(3, edges, np.array(weights))
     assert not component.converges

@@ -71,7 +71,7 @@ def test_probability_of_a_tree_is_the_product_of_its_rules():
 def test_every_level_is_a_proper_grammar(binarization, unknown):
     model = cfg_model(sampler(binarization, UnknownWords(unknown)))
     for stage in model.stages:
-        report = stage.grammar.validate()
+        report = stage.grammar.report()
         assert report.is_proper
         assert not report.unreachable
         assert not report.unproductive

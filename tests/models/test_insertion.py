@@ -94,7 +94,7 @@ class Sampled:
 def test_weight_of_a_tree_is_the_sum_over_its_derivations(bank, stacked):
     sampled = Sampled(bank, stacked)
     grammar = sampled.grammar
-    assert grammar.validate().is_proper
+    assert grammar.report().is_proper
     index = GrammarIndex(grammar)
     scorer = TreeScorer(index)
     numbers = {label: number for number, label in enumerate(grammar.labels)}
@@ -174,7 +174,7 @@ def test_a_cutoff_leaves_out_what_is_hardly_ever_inserted():
             entries = chart.lexical_entries(grammar, index, [grammar.words.index(word) for word in tree.leaves()])
             weights[-1] += scorer.log_weight(rows_of_tree(tree, numbers), *entries)
         n_rules.append(grammar.n_rules)
-        assert not grammar.validate().unproductive
+        assert not grammar.report().unproductive
     assert n_rules[0] > n_rules[1] > n_rules[2]
     assert weights[0] > weights[1] > weights[2]
 
@@ -184,7 +184,7 @@ def test_the_grammar_that_prunes_makes_all_that_the_other_makes(stacked):
     sampled = Sampled("single", stacked)
     fine = sampled.grammar
     coarse = sampled.average.coarse_grammar(sampled.sampler.states(), fine.labels, fine.words, fine.root)
-    assert coarse.validate().is_proper
+    assert coarse.report().is_proper
     symbol_map = coarser_symbols(fine)
     is_mapped = symbol_map >= 0
     assert (coarse.label[symbol_map[is_mapped]] == fine.label[is_mapped]).all()

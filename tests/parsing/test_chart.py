@@ -298,7 +298,7 @@ def test_the_share_of_a_label():
 
 
 @pytest.mark.parametrize("kept", [0.5, 0.99])
-def test_part_of_a_circle_is_forbidden(kept):
+def test_part_of_a_cycle_is_forbidden(kept):
     """The symbols 1, 2, 3 go round; the mask leaves out one of them, and whoever needs it."""
     round_trip = [(1, 2), (2, 3), (3, 1), (2, 1), (0, 1), (1, 1)]
     weights = [2.0, 3.0, kept / 24, kept / 8, 1.0, kept / 4]

@@ -153,7 +153,7 @@ def test_long_chains():
 
 
 def test_rules_used_more_than_once():
-    """In a circle the expected number of a unary rule may exceed one; a chain then gains by it."""
+    """In a cycle the expected number of a unary rule may exceed one; a chain then gains by it."""
     grammar = WeightedGrammar(
         ["A", "B", "C"], ["a"], [0, 1, 2], 0,
         unary=[(0, 1), (1, 0), (0, 2), (1, 2), (2, 1)], unary_weight=[0.9, 0.95, 0.02, 0.03, 0.5],

@@ -53,7 +53,7 @@ def test_sum_over_the_derivations_of_a_tree(data):
 
 
 def solved(reference, tree):
-    """The weight of a tree from the equations, bridges in circles included, by linear algebra."""
+    """The weight of a tree from the equations, bridges in cycles included, by linear algebra."""
     n_symbols = len(reference.label)
     moves = np.zeros((n_symbols, n_symbols))
     for (kind, x, y), weight in reference.single.items():
@@ -85,7 +85,7 @@ def solved(reference, tree):
 
 @many
 @given(data=st.data())
-def test_bridges_in_circles(data):
+def test_bridges_in_cycles(data):
     grammar = data.draw(grammars(cyclic=True))
     sentence = data.draw(sentences(grammar))
     reference, index = Reference(grammar, sentence), GrammarIndex(grammar)
@@ -98,7 +98,7 @@ def test_bridges_in_circles(data):
         assert isclose(scored(scorer, tree, entries), expected, rel_tol=1e-9, abs_tol=1e-9)
 
 
-def test_many_bridges_in_circles_end_soon():
+def test_many_bridges_in_cycles_end_soon():
     """Seven symbols of one label, all joined: the ways round are far too many to walk one by one."""
     n_symbols = 7
     pairs = [(x, y) for x in range(n_symbols) for y in range(n_symbols) if x != y]

@@ -3,8 +3,7 @@
 A *symbol* is what the chart works with; it projects to a *label* of the (binarised) treebank. Four kinds of
 rules: binary ``x -> y z``, unary ``x -> y`` and lexical ``x -> word`` each make one tree node labelled with
 the projection of ``x``; a *bridge* ``x => y`` moves from one symbol to another of the same node. A symbol may have no
-label of its own: then it has nothing but bridges, is a child in binary rules only, and stands for whatever its bridges
-lead to.
+label: then it has nothing but bridges, is a child in binary rules only, and stands for whatever its bridges lead to.
 """
 
 import os
@@ -16,7 +15,7 @@ import numpy as np
 
 from tsgkit.archive import read_archive, require, take_array, write_archive
 from tsgkit.errors import TsgkitError
-from tsgkit.grammar.components import Component, CycleError, closure_matrices
+from tsgkit.grammar.components import Component, CycleError, closure_matrices, strong_components
 
 KIND = "grammar"
 VERSION = 1
@@ -31,7 +30,7 @@ class GrammarError(TsgkitError):
 
 @dataclass(frozen=True)
 class GrammarReport:
-    """What `WeightedGrammar.validate` found.
+    """What `WeightedGrammar.report` found.
 
     Attributes
     ----------
@@ -63,7 +62,7 @@ class WeightedGrammar:
     words : sequence of str
         The closed vocabulary.
     label : array of int, one per symbol
-        The projection; -1 for a symbol without a label of its own.
+        The projection; -1 for a symbol without a label.
     root : int
         The symbol that derives sentences.
     binary, unary, bridge, lexical : arrays of int with 3, 2, 2 and 2 columns
@@ -79,7 +78,7 @@ class WeightedGrammar:
     >>> grammar = WeightedGrammar(
     ...     labels=["S", "A"], words=["a"], label=[0, 1], root=0,
     ...     binary=[(0, 1, 1)], binary_weight=[1.0], lexical=[(1, 0)], lexical_weight=[1.0])
-    >>> grammar.n_rules, grammar.validate().is_proper
+    >>> grammar.n_rules, grammar.report().is_proper
     (2, True)
     """
 
@@ -112,9 +111,7 @@ class WeightedGrammar:
             rules, weights = sorted_sums(rules, weights)
             setattr(self, kind, rules)
             setattr(self, f"{kind}_weight", weights)
-        problem = self.what_is_wrong()
-        if problem:
-            raise GrammarError(problem)
+        self.validate()
 
     @property
     def n_symbols(self) -> int:
@@ -124,38 +121,40 @@ class WeightedGrammar:
     def n_rules(self) -> int:
         return sum(len(getattr(self, kind)) for kind in RULE_KINDS)
 
-    def what_is_wrong(self) -> str:
-        """Why compiled code must not see this grammar; ``''`` if it may."""
-        n_symbols = self.n_symbols
-        if not n_symbols or not 0 <= self.root < n_symbols:
-            return f"the root {self.root} is not one of {n_symbols} symbols"
+    def validate(self) -> None:
+        """Check what compiled code relies on.
+
+        Raises
+        ------
+        GrammarError
+            The message names the symbol or the kind of rule.
+        """
+        if not self.n_symbols or not 0 <= self.root < self.n_symbols:
+            raise GrammarError(f"the root {self.root} is not one of {self.n_symbols} symbols")
         if self.label.min() < NO_LABEL or self.label.max() >= len(self.labels):
-            return "the projection points outside of the labels"
-        if self.names is not None and (len(self.names) != n_symbols or len(set(self.names)) != n_symbols):
-            return "the names of symbols are not one for each, all different"
+            raise GrammarError("the projection points outside of the labels")
+        if self.names is not None and (len(self.names) != self.n_symbols or len(set(self.names)) != self.n_symbols):
+            raise GrammarError("the names of symbols are not one for each, all different")
         for kind in RULE_KINDS:
-            rules, weights = getattr(self, kind), getattr(self, f"{kind}_weight")
-            if not len(rules):
-                continue
-            if not np.isfinite(weights).all() or (weights <= 0).any():
-                return f"a {kind} rule has a weight that is not a positive number"
-            limits = [n_symbols] * (rules.shape[1] - 1) + [len(self.words) if kind == "lexical" else n_symbols]
-            if (rules < 0).any() or (rules >= limits).any():
-                return f"a {kind} rule names a symbol or word that is not there"
+            self.validate_rules(kind)
         upper, lower = self.label[self.bridge.T]
         if ((upper != lower) & (upper != NO_LABEL)).any():
-            return "a bridge joins symbols with different labels"
+            raise GrammarError("a bridge joins symbols with different labels")
         if self.has_label_needed():
-            return "a symbol without a label is more than a child in binary rules with bridges to others"
-        try:
-            components = self.components
-        except CycleError as error:
-            return str(error)
-        for component in components:
+            raise GrammarError("a symbol without a label is more than a child in binary rules with bridges to others")
+        for component in self.components:
             if not component.converges:
                 members = ", ".join(map(self.name_of, component.members[:8]))
-                return f"unary rules and bridges in a circle never end: {members}"
-        return ""
+                raise GrammarError(f"the sum over a cycle of unary rules and bridges does not converge: {members}")
+
+    def validate_rules(self, kind: str) -> None:
+        """Check the rules of one kind by themselves."""
+        rules, weights = getattr(self, kind), getattr(self, f"{kind}_weight")
+        if not np.isfinite(weights).all() or (weights <= 0).any():
+            raise GrammarError(f"a {kind} rule has a weight that is not a positive number")
+        limits = [self.n_symbols] * (rules.shape[1] - 1) + [len(self.words) if kind == "lexical" else self.n_symbols]
+        if (rules < 0).any() or (rules >= limits).any():
+            raise GrammarError(f"a {kind} rule names a symbol or word that is out of range")
 
     def has_label_needed(self) -> bool:
         """Whether a symbol without a label is used where one is needed."""
@@ -169,7 +168,15 @@ class WeightedGrammar:
         """The sets of symbols in unary cycles with their closures; see `tsgkit.grammar.components`."""
         edges = np.concatenate([self.unary, self.bridge])
         weights = np.concatenate([self.unary_weight, self.bridge_weight])
-        return closure_matrices(self.n_symbols, edges, weights)
+        try:
+            return closure_matrices(self.n_symbols, edges, weights)
+        except CycleError as error:
+            raise GrammarError(str(error)) from None
+
+    def bottom_up_order(self) -> np.ndarray:
+        """All symbols, children of unary rules and bridges before their parents; those in one cycle side by side."""
+        groups = strong_components(self.n_symbols, np.concatenate([self.unary, self.bridge]))
+        return np.array([symbol for group in groups for symbol in sorted(group)], dtype=np.int32)
 
     def name_of(self, symbol: int) -> str:
         """A name for people: the label, with a number where several symbols share it."""
@@ -194,7 +201,7 @@ class WeightedGrammar:
             names.append(name)
         return names
 
-    def validate(self) -> GrammarReport:
+    def report(self) -> GrammarReport:
         """Look at the grammar as a whole: proper or not, symbols without use, unary cycles."""
         totals = np.zeros(self.n_symbols)
         for kind in RULE_KINDS:

@@ -23,7 +23,7 @@ def train_cfg(corpus: FlatCorpus) -> WeightedGrammar:
     --------
     >>> from nltk.tree import Tree
     >>> corpus = FlatCorpus.from_trees([Tree.fromstring("(TOP (S (NP I) (VP ran)))")])
-    >>> train_cfg(corpus).validate().is_proper
+    >>> train_cfg(corpus).report().is_proper
     True
     """
     return cfg_grammar(count_rules(corpus), corpus)

@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from tsgkit._chart import Mask
+from tsgkit._pruning import Mask
 from tsgkit._forest import Forest
 from tsgkit.parsing.engine import SMALLEST_POSTERIOR
 from tsgkit.parsing.rows import rules_of_rows
