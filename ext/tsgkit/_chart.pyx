@@ -4,7 +4,7 @@ From words with lexical entries to values that derivations and posteriors are re
 where numbers are kept in the range of floats; the equations are those of ``_inside.pyx`` and ``_outside.pyx``, in a
 semiring that is chosen once per sentence (``_semiring.pxd``), the arrays are in ``_chart_cells.pxd``.
 
-Values are plain floats: every word's weights are multiplied by a factor of its own, which cancels everywhere and keeps
+Values are plain floats: every word's weights are multiplied by a factor, which cancels everywhere and keeps
 the values of long spans within range. A sentence whose root comes out too small or too large is filled again with other
 factors.
 """

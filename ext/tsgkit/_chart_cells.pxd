@@ -288,7 +288,7 @@ cdef inline int make_cells(Cells* cells, const GrammarTable* grammar, index_t ma
 
 
 cdef inline int clear_side(Side* side, index_t n_slot_numbers, index_t n_alive_words) except -1 nogil:
-    """Forget the values of the last sentence. Slots that were used are far fewer than places for their numbers."""
+    """Forget the values of the last sentence. Used slots are far fewer than pairs of a position and a symbol."""
     cdef index_t slot
     for slot in range(<index_t>side.used.size()):
         side.slot[side.used[slot]] = -1

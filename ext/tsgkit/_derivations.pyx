@@ -27,7 +27,7 @@ from tsgkit._types cimport index_t, position_t, symbol_t, weight_t
 
 
 cdef struct Choice:
-    # One way to make a node: the rule's kind and weight, and its children.
+    # A rule that makes a node, and its children.
     int kind
     symbol_t left         # the only child of a unary rule or bridge
     symbol_t right
@@ -416,7 +416,7 @@ cdef class KBest:
                 if value > 0.0:
                     self.unfold(number, &visited, &log_weight)
         except MemoryError:
-            # What was being added to may be half of it: whoever asks again starts anew.
+            # Some of it may be incomplete: it is found again when it is asked for.
             self.rankings.clear()
             self.number_of_node.clear()
             raise

@@ -25,6 +25,7 @@ TSG = "ext/tsgkit/tsg_sampler.hpp"
 SR = "ext/tsgkit/sr_sampler.hpp"
 SR_RULES = "ext/tsgkit/sr_rules.hpp"
 REFINED_PARAMETERS = "ext/tsgkit/_refined_parameters.pyx"
+CHART = "ext/tsgkit/_chart.pyx"
 CELLS = "ext/tsgkit/_chart_cells.pxd"
 SEMIRING = "ext/tsgkit/_semiring.pxd"
 BINARY_RULES = "ext/tsgkit/_binary_rules.pxd"
@@ -330,6 +331,14 @@ FAULTS = [
         "        iterate_cycle(cells, semiring, cycle, cell, &grammar.down)\n",
         "_outside",
         CHART_TESTS,
+    ),
+    Fault(
+        "a failed allocation leaves sums behind",
+        CHART,
+        "            abandon_cells(&self.cells)\n",
+        "            pass\n",
+        "_chart",
+        "tests/parsing/test_memory.py",
     ),
     Fault(
         "the share of a label is that of its last symbol",

@@ -5,7 +5,8 @@ from hypothesis import given
 from nltk.tree import Tree
 from strategies import trees
 
-from tsgkit.parsing.rows import BRIDGE, project, rows_of_tree, tree_of_rows
+from tsgkit._codes import BRIDGE
+from tsgkit.parsing.rows import project, rows_of_tree, tree_of_rows
 from tsgkit.treebank import Binarization
 from tsgkit.treebank.trees import brackets_of, preorder
 

@@ -1,9 +1,9 @@
-"""Unary cycles: which symbols reach each other by one-child moves, and the sum over all ways to do so.
+"""Unary cycles: which symbols reach each other by unary rules and bridges, and the sum over all paths that do.
 
-For a cycle's matrix ``U`` of one-step weights, ``I + U + U^2 + ... = (I - U)^-1`` sums every path exactly.
-Members are allowed as stops on the way one after the other; the best single path comes from the same
-recursion with *max* in place of *sum*. Nothing but positive numbers is added, so that small sums beside
-large ones stay exact.
+A part of the weighted grammar, for the chart. For a cycle's matrix ``U`` of one-step weights,
+``I + U + U^2 + ... = (I - U)^-1`` sums every path exactly. Members are allowed as intermediate nodes of paths one after
+the other; the best single path comes from the same recursion with *max* in place of *sum*. Nothing but positive numbers
+is added, so that small sums beside large ones stay exact.
 """
 
 from dataclasses import dataclass
@@ -110,7 +110,7 @@ def closure_matrices(n_symbols: int, edges: np.ndarray, weights: np.ndarray) -> 
     order = np.argsort(number_of[edges[:, 0]], kind="stable")
     numbers, starts = np.unique(number_of[edges[order, 0]], return_index=True)
     parts = zip(numbers.tolist(), np.split(order, starts[1:]), strict=True) if len(numbers) else ()
-    return [close(np.sort(np.array(components[number])), edges[own], weights[own]) for number, own in parts]
+    return [close(np.sort(np.array(components[number])), edges[inside], weights[inside]) for number, inside in parts]
 
 
 def close(members: np.ndarray, edges: np.ndarray, weights: np.ndarray) -> Component:

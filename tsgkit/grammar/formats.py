@@ -19,16 +19,16 @@ from tsgkit.grammar.weighted import NO_LABEL, RULE_KINDS, GrammarError, Weighted
 PathLike = str | os.PathLike[str]
 
 REFERENCE = re.compile(r"&#([0-9]{0,7});")
-# Blanks and control characters end a field somewhere, lone surrogates are not UTF-8, a byte order mark is
+# White space and control characters end a field somewhere, lone surrogates are not UTF-8, a byte order mark is
 # dropped; of "&", only what would be read as a reference. Brackets would break the trees of the parsers.
 NOT_IN_WORDS = re.compile(r"[\s\x00-\x1f\x7f-\x9f\ufeff\ud800-\udfff]|&(?=#[0-9]{0,7};)")
 NOT_IN_NAMES = re.compile(rf"[()]|{NOT_IN_WORDS.pattern}")
 NUMBER_OF_SYMBOL = re.compile(r"#([0-9]+)\Z")
 # disco-dop takes a rules file that starts like this for one of bitpar's.
 STARTS_LIKE_BITPAR = re.compile(r"[-.e0-9]+\b", re.ASCII)
-EPSILON = "Epsilon"  # disco-dop's own name for what words hang from
+EPSILON = "Epsilon"  # disco-dop's name for what words hang from
 
-BLANKS = re.compile(r"[ \t]+")
+SEPARATORS = re.compile(r"[ \t]+")
 SIGNED_NUMBER = re.compile(
     r"[+-]?(?:0[xX][0-9a-fA-F]+(?:\.[0-9a-fA-F]*)?(?:[pP][+-]?[0-9]+)?"
     r"|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
@@ -46,7 +46,7 @@ def write_bitpar(grammar: WeightedGrammar, rules_path: PathLike, lexicon_path: P
     grammar : WeightedGrammar
         Symbols and words without rules are not written.
     rules_path, lexicon_path : path
-        Files to write, packed if the name ends in ``.gz`` or ``.xz``; bitpar itself reads plain files.
+        Files to write, compressed if the name ends in ``.gz`` or ``.xz``; bitpar itself reads plain files.
     scale : float
         What all weights are multiplied by. The program bitpar takes weights for frequencies, and those of
         words up to 0.1 for tags that were never seen; a large power of two, for instance ``2.0**40``, makes
@@ -137,7 +137,7 @@ def write_discodop(grammar: WeightedGrammar, rules_path: PathLike, lex_path: Pat
     grammar : WeightedGrammar
         Symbols and words without rules are not written.
     rules_path, lex_path : path
-        Files to write, packed if the name ends in ``.gz`` or ``.xz``; disco-dop reads plain and gzip.
+        Files to write, compressed if the name ends in ``.gz`` or ``.xz``; disco-dop reads plain and gzip.
 
     Raises
     ------
@@ -312,7 +312,7 @@ def ordered_rules(
 
 
 def lexicon_lines(grammar: WeightedGrammar, names: list[str], scale: float = 1.0) -> Iterator[str]:
-    """``word TAB tag BLANK weight TAB tag BLANK weight ...``, the same in both formats."""
+    """``word TAB tag SPACE weight TAB tag SPACE weight ...``, the same in both formats."""
     entries: dict[str, list[tuple[str, str]]] = {}
     for (tag, word), weight in rules_of(grammar, "lexical"):
         entries.setdefault(escape(grammar.words[word], NOT_IN_WORDS), []).append((names[tag], repr(weight * scale)))
@@ -326,7 +326,7 @@ def rules_of(grammar: WeightedGrammar, kind: str) -> Iterator[tuple[list[int], f
 
 
 def write_files(rules: Iterator[str], rules_path: PathLike, lexicon: Iterator[str], lexicon_path: PathLike) -> None:
-    """Write both files or, after an error in the grammar, none; the rules get their place first."""
+    """Write both files or, after an error in the grammar, none; the rules file appears first."""
     with open_output(lexicon_path) as lexicon_file, open_output(rules_path) as rules_file:
         rules_file.writelines(f"{line}\n" for line in rules)
         lexicon_file.writelines(f"{line}\n" for line in lexicon)
@@ -351,7 +351,7 @@ class GrammarFiles:
     weights: dict[str, list[float]] = field(default_factory=lambda: {kind: [] for kind in RULE_KINDS})
 
     def read(self, path: PathLike, add_line: Callable[[str], None]) -> None:
-        """Hand the lines of a file to `add_line`; add the place to what it complains about."""
+        """Hand the lines of a file to `add_line`; add file and line to what it complains about."""
         for number, line in numbered_lines(path):
             try:
                 add_line(line)
@@ -359,7 +359,7 @@ class GrammarFiles:
                 raise GrammarError(f"{os.fspath(path)}:{number}: {problem}") from None
 
     def add_bitpar_rule(self, line: str) -> None:
-        weight, *symbols = BLANKS.split(line.strip(" \t"))
+        weight, *symbols = SEPARATORS.split(line.strip(" \t"))
         self.add_rule(symbols, weight)
 
     def add_discodop_rule(self, line: str) -> None:
@@ -385,7 +385,7 @@ class GrammarFiles:
     def add_entry(self, line: str) -> None:
         """A word with its tags and weights."""
         written, _, rest = line.partition("\t")
-        pairs = BLANKS.split(rest.strip(" \t"))
+        pairs = SEPARATORS.split(rest.strip(" \t"))
         if not written or len(pairs) % 2:
             malformed("not an entry: a word and a tab, then pairs of a tag and its weight")
         word = self.words.setdefault(unescape(written), len(self.words))
@@ -407,11 +407,11 @@ class GrammarFiles:
 
     def grammar(self, path: PathLike, root: str | None, bridges: bool, normalize: bool) -> WeightedGrammar:
         """The grammar of all files; `path` is the one with the rules."""
-        place = os.fspath(path)
+        name = os.fspath(path)
         if not any(self.rules[kind] for kind in ("binary", "unary", "bridge")):
-            raise GrammarError(f"{place}: there are no rules in the file")
+            raise GrammarError(f"{name}: there are no rules in the file")
         if root is not None and root not in self.number_of_name:
-            raise GrammarError(f"{place}: no symbol is called {root!r}: the root must have rules")
+            raise GrammarError(f"{name}: no symbol is called {root!r}: the root must have rules")
         arrays = self.arrays(bridges, normalize)
         try:
             return WeightedGrammar(
@@ -423,7 +423,7 @@ class GrammarFiles:
                 **arrays,
             )
         except GrammarError as error:
-            raise GrammarError(f"{place}: {error}") from None
+            raise GrammarError(f"{name}: {error}") from None
 
     def arrays(self, bridges: bool, normalize: bool) -> dict[str, np.ndarray]:
         """Rules and weights as the grammar takes them."""

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 import numpy as np
 from nltk.tree import Tree
 
-from tsgkit._codes import BRIDGE
+from tsgkit._codes import BRIDGE, LEXICAL, ROW_KIND, ROW_LABEL
 from tsgkit.treebank.trees import is_preterminal
 
 
 def project(rows: np.ndarray, label: np.ndarray) -> np.ndarray:
     """The treebank tree of a derivation: bridges make no node, symbols become their labels."""
-    kept = rows[rows[:, 3] != BRIDGE]
-    kept[:, 0] = label[kept[:, 0]]
+    kept = rows[rows[:, ROW_KIND] != BRIDGE]
+    kept[:, ROW_LABEL] = label[kept[:, ROW_LABEL]]
     return kept
 
 
@@ -49,7 +49,7 @@ def rows_of_tree(tree: Tree, number_of_label: dict[str, int]) -> np.ndarray | No
         if label < 0 or len(node) > 2:
             return None
         if is_preterminal(node):
-            rows.append((label, position, position + 1, 0))
+            rows.append((label, position, position + 1, LEXICAL))
             position += 1
         else:
             stack.append((node, len(rows)))

@@ -11,8 +11,8 @@ from functools import partial
 
 import numpy as np
 
-from tsgkit._pruning import Mask
 from tsgkit._forest import Forest
+from tsgkit._pruning import Mask
 from tsgkit.parsing.engine import SMALLEST_POSTERIOR
 from tsgkit.parsing.rows import rules_of_rows
 from tsgkit.parsing.search import Candidate
