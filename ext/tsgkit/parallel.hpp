@@ -1,20 +1,20 @@
-// Loops over independent items on several threads. Which thread takes which item is not determined, so an item's
-// result must not depend on it.
+// A worker pool: loops over independent items on several threads. Which thread takes which item is not determined, so
+// an item's result must not depend on it. It knows no model and no Python.
 //
-// The threads of a pool live as long as it does, since starting one costs more than a batch of trees. Between two
-// loops they look out for the next one for a while, then sleep. A pool belongs to the process that made it: after a
-// fork the child has none of its threads, and starts its own when it needs them.
+// The workers of a pool live as long as it does, since starting a thread costs more than a batch of trees. Between two
+// loops they spin for a while, then sleep. A pool belongs to the process that made it: after a fork the child has none
+// of its threads, and starts its own when it needs them.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <mutex>
-#include <system_error>
 #include <thread>
-#include <type_traits>
+#include <utility>
 #include <vector>
 
 #ifndef _WIN32
@@ -24,48 +24,48 @@
 
 namespace tsgkit {
 
-class ThreadPool {
+class WorkerPool {
 public:
-    ThreadPool() = default;
-    ThreadPool(const ThreadPool&) = delete;
-    ThreadPool& operator=(const ThreadPool&) = delete;
+    using Call = void (*)(void* context, int item, int thread);
 
-    ~ThreadPool() {
-        leave_to_parent();
-        if (!crew_) return;
-        crew_->is_over.store(true, std::memory_order_relaxed);
-        crew_->post(0);
-        for (std::thread& thread : crew_->threads) thread.join();
+    WorkerPool() = default;
+    WorkerPool(const WorkerPool&) = delete;
+    WorkerPool& operator=(const WorkerPool&) = delete;
+
+    ~WorkerPool() {
+        forget_parent_workers();
+        if (!workers_) return;
+        workers_->is_over.store(true, std::memory_order_relaxed);
+        workers_->post(0);
+        for (std::thread& thread : workers_->threads) thread.join();
     }
 
-    // Calls work(item, thread) for every item below n_items; threads are numbered from 0, the caller's. Only one
-    // loop at a time.
-    template <class Work>
-    void loop(int n_threads, int n_items, Work&& work) {
+    // Calls call(context, item, thread) for every item below n_items; threads are numbered from 0, the caller's. Only one
+    // loop at a time. What a call throws is thrown again here, after all other items.
+    void run(int n_threads, int n_items, Call call, void* context) {
         if (n_threads <= 1 || n_items <= 1) {
-            for (int item = 0; item < n_items; ++item) work(item, 0);
+            for (int item = 0; item < n_items; ++item) call(context, item, 0);
             return;
         }
-        leave_to_parent();
-        if (!crew_) crew_ = std::make_unique<Crew>();
-        crew_->grow(n_threads - 1);
-        crew_->call = [](void* context, int item, int thread) {
-            (*static_cast<std::remove_reference_t<Work>*>(context))(item, thread);
-        };
-        crew_->context = &work;
-        crew_->n_threads.store(n_threads, std::memory_order_relaxed);
-        crew_->n_done.store(0, std::memory_order_relaxed);
-        const uint64_t round = crew_->post(n_items);
-        crew_->take_items(round, 0);
-        for (int n_looks = 0; crew_->n_done.load(std::memory_order_acquire) < n_items; ++n_looks) look_away(n_looks);
+        forget_parent_workers();
+        if (!workers_) workers_ = std::make_unique<Workers>();
+        workers_->grow(n_threads - 1);
+        workers_->call = call;
+        workers_->context = context;
+        workers_->n_threads.store(n_threads, std::memory_order_relaxed);
+        workers_->n_done.store(0, std::memory_order_relaxed);
+        const uint64_t round = workers_->post(n_items);
+        workers_->take_items(round, 0);
+        for (int n_spins = 0; workers_->n_done.load(std::memory_order_acquire) < n_items; ++n_spins) spin_wait(n_spins);
+        if (workers_->failure) std::rethrow_exception(std::exchange(workers_->failure, nullptr));
     }
 
 private:
-    // How long an idle thread looks out for work before it sleeps: longer than the serial part of a batch takes.
-    static constexpr std::chrono::microseconds PATIENCE{1000};
+    // How long an idle worker spins before it sleeps: longer than the serial part of a batch takes.
+    static constexpr std::chrono::microseconds SPIN_TIME{1000};
 
-    static void look_away(int n_looks) {
-        if (n_looks < 256) {
+    static void spin_wait(int n_spins) {
+        if (n_spins < 256) {
 #if defined(__x86_64__) || defined(__i386__)
             __builtin_ia32_pause();
 #endif
@@ -82,7 +82,7 @@ private:
 #endif
     }
 
-    struct Crew {
+    struct Workers {
         int64_t process = process_number();
         std::vector<std::thread> threads;
         // The present loop. `ticket` is its number (upper half) and how many items nobody has taken yet: the last one
@@ -90,8 +90,9 @@ private:
         std::atomic<uint64_t> ticket{0};
         std::atomic<int> n_done{0}, n_threads{0};
         std::atomic<bool> is_over{false};
-        void (*call)(void*, int, int) = nullptr;
+        Call call = nullptr;
         void* context = nullptr;
+        std::exception_ptr failure;   // the first one of the loop
         std::mutex mutex;
         std::condition_variable posted;
 
@@ -110,7 +111,12 @@ private:
             uint64_t seen = ticket.load(std::memory_order_acquire);
             while (round_of(seen) == round && (seen & 0xffffffff) != 0) {
                 if (!ticket.compare_exchange_weak(seen, seen - 1, std::memory_order_acq_rel)) continue;
-                call(context, static_cast<int>(seen & 0xffffffff) - 1, thread);
+                try {
+                    call(context, static_cast<int>(seen & 0xffffffff) - 1, thread);
+                } catch (...) {
+                    std::lock_guard<std::mutex> lock(mutex);
+                    if (!failure) failure = std::current_exception();
+                }
                 n_done.fetch_add(1, std::memory_order_release);
                 seen = ticket.load(std::memory_order_acquire);
             }
@@ -118,11 +124,11 @@ private:
 
         // The number of the loop after `before`.
         uint64_t await(uint64_t before) {
-            const auto until = std::chrono::steady_clock::now() + PATIENCE;
-            for (int n_looks = 0; n_looks % 64 || std::chrono::steady_clock::now() < until; ++n_looks) {
+            const auto until = std::chrono::steady_clock::now() + SPIN_TIME;
+            for (int n_spins = 0; n_spins % 64 || std::chrono::steady_clock::now() < until; ++n_spins) {
                 const uint64_t round = round_of(ticket.load(std::memory_order_acquire));
                 if (round != before) return round;
-                look_away(n_looks);
+                spin_wait(n_spins);
             }
             std::unique_lock<std::mutex> lock(mutex);
             posted.wait(lock, [&] { return round_of(ticket.load(std::memory_order_relaxed)) != before; });
@@ -141,9 +147,9 @@ private:
         // for the threads that wait for them.
         void grow(int n) {
 #ifndef _WIN32
-            sigset_t all, usual;
+            sigset_t all, before_all;
             sigfillset(&all);
-            if (static_cast<int>(threads.size()) >= n || pthread_sigmask(SIG_SETMASK, &all, &usual) != 0) return;
+            if (static_cast<int>(threads.size()) >= n || pthread_sigmask(SIG_SETMASK, &all, &before_all) != 0) return;
 #endif
             const uint64_t before = round_of(ticket.load(std::memory_order_relaxed));
             try {
@@ -151,19 +157,19 @@ private:
                     const int thread = static_cast<int>(threads.size()) + 1;
                     threads.emplace_back([this, thread, before] { serve(thread, before); });
                 }
-            } catch (const std::system_error&) {
+            } catch (const std::exception&) {
             }
 #ifndef _WIN32
-            pthread_sigmask(SIG_SETMASK, &usual, nullptr);
+            pthread_sigmask(SIG_SETMASK, &before_all, nullptr);
 #endif
         }
     };
 
-    std::unique_ptr<Crew> crew_;
+    std::unique_ptr<Workers> workers_;
 
-    // In the child of a fork there is nobody to join: forget the parent's threads without touching them.
-    void leave_to_parent() {
-        if (crew_ && crew_->process != process_number()) static_cast<void>(crew_.release());
+    // In the child of a fork there is nobody to join: forget the parent's workers without touching them.
+    void forget_parent_workers() {
+        if (workers_ && workers_->process != process_number()) static_cast<void>(workers_.release());
     }
 };
 

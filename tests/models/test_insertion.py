@@ -14,7 +14,7 @@ from tsgkit._chart import Chart
 from tsgkit._grammar_index import GrammarIndex
 from tsgkit._pruning import Projection
 from tsgkit._tree_score import TreeScorer
-from tsgkit._tsg import TsgSampler
+from tsgkit._tsg_sampler import TsgSampler
 from tsgkit.inference.insertion import InsertionSettings
 from tsgkit.inference.training import Training
 from tsgkit.models.derivations import node_states
@@ -54,10 +54,10 @@ class Sampled:
         for rule, *parts in fragments.tolist():
             names.append((rule, *({-1: None, -3: FOOT}[part] if part < 0 else names[part] for part in parts)))
         self.seats = {name: (n, t) for name, n, t in zip(names, customers.tolist(), tables.tolist(), strict=True)}
-        self.houses = defaultdict(lambda: np.zeros(2))
+        self.restaurants = defaultdict(lambda: np.zeros(2))
         reference = self.reference(0)
         for name, seats in self.seats.items():
-            self.houses[reference.house(name)] += seats
+            self.restaurants[reference.restaurant(name)] += seats
         average = TsgAverage(self.trees, stacked=stacked)
         for _ in range(n_samples):
             average.add(TsgSample(fragments, customers, tables, *sampler.parameters()))
@@ -80,11 +80,11 @@ class Sampled:
         """The weight of every state of a tree."""
 
         def weight(fragment):
-            discount, strength = reference.hyper(reference.house(fragment))
+            discount, strength = reference.hyper(reference.restaurant(fragment))
             n, t = self.seats.get(fragment, (0, 0))
-            n_house, t_house = self.houses[reference.house(fragment)]
+            n_all, t_all = self.restaurants[reference.restaurant(fragment)]
             old = n - discount * t
-            return (old + (strength + discount * t_house) * reference.base(fragment)) / (strength + n_house)
+            return (old + (strength + discount * t_all) * reference.base(fragment)) / (strength + n_all)
 
         return {state: reference.frozen_weight(state, weight) for state in reference.all_states()}
 
@@ -151,7 +151,7 @@ def test_corrections_see_the_elementary_trees_of_a_derivation():
             words = [model.grammar.words.index(word) for word in tree.leaves()]
             found += [(house, log_base) for _, _, house, log_base in correction.fragments_of(rows, words)]
         for fragment in reference.fragments(state).values():
-            label, is_auxiliary = reference.house(fragment)
+            label, is_auxiliary = reference.restaurant(fragment)
             expected.append((label + is_auxiliary * trees_of_model.n_labels, log(reference.base(fragment))))
             n_inserted += is_auxiliary
         for (house, log_base), (wanted, log_wanted) in zip(found, expected, strict=True):

@@ -10,7 +10,7 @@ from reference import pyp
 from reference.insertion import FOOT, InsertionReference
 from reference.moves import blocked, local, types
 
-from tsgkit._tsg import TsgSampler
+from tsgkit._tsg_sampler import TsgSampler
 from tsgkit.models.rules import TreeArrays, number_rules
 from tsgkit.treebank import Binarization, FlatCorpus, load, prepare
 
@@ -76,7 +76,7 @@ def test_states_come_as_often_as_they_should(bank, settings, move, thin, stacked
     for sample in range(5000):
         for iteration in range(sample * thin, (sample + 1) * thin):
             move(sampler, iteration)
-        seen[sampler.states().tobytes(), int(sampler.houses()[1].sum())] += 1
+        seen[sampler.states().tobytes(), int(sampler.restaurants()[1].sum())] += 1
     # Labels that no auxiliary tree can have at its root keep an insertion probability of 0.
     reference = InsertionReference(trees, *sampler.parameters().tolist(), stacked=stacked)
     expected = reference.posterior(lambda state, sizes: (bytes(state), sum(map(len, sizes))))
@@ -114,7 +114,7 @@ def test_other_parameters_are_rejected(which):
     for iteration in range(24000):
         sampler.blocked_sweep(iteration)
         if iteration % 3 == 0:
-            seen[sampler.states().tobytes(), int(sampler.houses()[1].sum())] += 1
+            seen[sampler.states().tobytes(), int(sampler.restaurants()[1].sum())] += 1
     parameters = sampler.parameters().tolist()
     parameters[which] = [value * 1.5 for value in parameters[which]]
     expected = InsertionReference(trees, *parameters).posterior(
@@ -154,7 +154,7 @@ def test_with_probability_0_it_is_the_plain_sampler_bit_for_bit(treebank, stacke
         sampler.start(sites)
         trace = mixed_sweeps(sampler, range(20), insertions=False, batch=3)
         n_labels = sampler.n_labels
-        arrays = [sampler.states(), *sampler.seating(), sampler.parameters()[:3], sampler.houses()[:, :n_labels]]
+        arrays = [sampler.states(), *sampler.seating(), sampler.parameters()[:3], sampler.restaurants()[:, :n_labels]]
         results.append((trace, [array.tolist() for array in arrays]))
     assert results[0] == results[1]
 
@@ -309,7 +309,7 @@ def started(trees, seed=1, stacked=False):
 
 
 def everything(sampler):
-    arrays = [sampler.states(), *sampler.seating(), sampler.houses(), sampler.parameters()]
+    arrays = [sampler.states(), *sampler.seating(), sampler.restaurants(), sampler.parameters()]
     return [array.tolist() for array in arrays], sampler.log_joint(), sampler.n_fragments(), sampler.n_auxiliary()
 
 
@@ -334,17 +334,17 @@ def check(sampler, trees, stacked):
     assert Counter(dict(zip(names, customers.tolist(), strict=True))) == Counter(wanted.values())
     auxiliary = [fragment for fragment in wanted.values() if FOOT in fragment]
     assert sampler.n_auxiliary() == (len(set(auxiliary)), len(auxiliary))
-    for found, counted in zip(sampler.insertion_choices(), reference.choices(state), strict=True):
+    for found, counted in zip(sampler.insertion_counts(), reference.choices(state), strict=True):
         assert found.tolist() == [counted[label] for label in range(trees.n_labels)]
     seating = defaultdict(tuple)
     for fragment, size, number in sizes.tolist():
         seating[names[fragment]] += (size,) * number
-    houses = np.zeros_like(sampler.houses())
+    restaurants = np.zeros_like(sampler.restaurants())
     for name, n, t in zip(names, customers.tolist(), tables.tolist(), strict=True):
         assert (sum(seating.get(name, ())), len(seating.get(name, ()))) == (n, t)
-        label, is_auxiliary = reference.house(name)
-        houses[:, label + is_auxiliary * trees.n_labels] += n, t
-    assert sampler.houses().tolist() == houses.tolist()
+        label, is_auxiliary = reference.restaurant(name)
+        restaurants[:, label + is_auxiliary * trees.n_labels] += n, t
+    assert sampler.restaurants().tolist() == restaurants.tolist()
     return reference, seating, state
 
 
@@ -371,7 +371,7 @@ def test_counts_are_those_of_the_derivations(treebank, stacked):
     state = sampler.states()
     sampler.empty()
     assert sampler.n_fragments() == (0, 0)
-    assert not sampler.houses().any()
+    assert not sampler.restaurants().any()
     sampler.start(state)
     check(sampler, treebank, stacked)
 
@@ -405,7 +405,7 @@ def test_states_that_do_not_fit_are_refused():
     parameters = per_label(trees, DP)
     sites, inserted = np.ones(len(trees.label)), np.zeros(len(trees.label))
     inserted[1] = 2
-    with pytest.raises(ValueError, match="state that there is not"):
+    with pytest.raises(ValueError, match="state of a node is out of range"):
         TsgSampler(trees).start(inserted)
     with pytest.raises(ValueError, match="no auxiliary trees"):
         TsgSampler(trees).set_parameters(insertion=0.5)
@@ -433,5 +433,5 @@ def test_states_that_do_not_fit_are_refused():
     swapped[used[:2]] = dishes[used[1::-1]]
     with pytest.raises(ValueError, match="not what the trees have"):
         sampler_of(trees, parameters).restore(sampler.states(), fragments, sizes, swapped)
-    with pytest.raises(ValueError, match="state that there is not"):
+    with pytest.raises(ValueError, match="state of a node is out of range"):
         TsgSampler(trees).restore(sampler.states(), fragments, sizes, dishes)

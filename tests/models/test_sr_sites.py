@@ -15,7 +15,7 @@ from reference.sr_sites import Frozen, Mutated, Reference, tree_weight
 
 from tsgkit._grammar_index import GrammarIndex
 from tsgkit._tree_score import TreeScorer
-from tsgkit._tsg import TsgSampler
+from tsgkit._tsg_sampler import TsgSampler
 from tsgkit.models.rules import number_rules
 from tsgkit.models.srtsg import Subcategories, Words, lexical_shares, raw_probabilities, refinements
 from tsgkit.models.srtsg_insertion import InsertionGrammar, refined_corpus, refined_trees
@@ -268,10 +268,10 @@ class WithInsertion:
         houses = Counter(), Counter()
         for fragment, seats in self.seats.items():
             for total, n in zip(houses, seats, strict=True):
-                total[reference.house(fragment)] += n
+                total[reference.restaurant(fragment)] += n
 
         def weight(fragment):
-            house = reference.house(fragment)
+            house = reference.restaurant(fragment)
             discount, strength = reference.hyper(house)
             n, t = self.seats.get(fragment, (0, 0))
             base = (strength + discount * houses[1][house]) * reference.base(fragment)

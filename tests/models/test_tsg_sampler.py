@@ -13,7 +13,7 @@ from reference import pyp
 from reference.moves import blocked, local, types
 from reference.tsg import DirichletSampler, Reference
 
-from tsgkit._tsg import TsgSampler
+from tsgkit._tsg_sampler import TsgSampler
 from tsgkit.models.rules import TreeArrays, number_rules
 from tsgkit.treebank import Binarization, FlatCorpus, load, prepare
 
@@ -136,7 +136,7 @@ def test_a_batch_leaves_by_the_tables_it_was_frozen_without():
         sampler.blocked_sweep(iteration, batch=2)
         if iteration % 2:
             # The trees are all alike.
-            seen[int(sampler.sites().sum()), int(sampler.houses()[1].sum())] += 1
+            seen[int(sampler.sites().sum()), int(sampler.restaurants()[1].sum())] += 1
     expected = Reference(trees, *parameters).posterior(lambda sites, sizes: (sum(sites), sum(map(len, sizes))))
     assert pyp.chi_square(seen, expected) > 1e-3
 
@@ -307,7 +307,7 @@ def test_getting_it_right():
         n_tables = [len(other.tables[label]) for label in LABELS]
         n_sites = sum(dish is not None for *_, dish in other.nodes)
         differences.append(
-            state_of(parameters, sampler.houses()[1], sampler.sites().sum()) - state_of(prior, n_tables, n_sites)
+            state_of(parameters, sampler.restaurants()[1], sampler.sites().sum()) - state_of(prior, n_tables, n_sites)
         )
     means = [1 / 2] * 3 + [1.0] * 3 + [1 / 2] * 3 + [1 / 3] * 3 + [2.0] * 3 + [1 / 3] * 3
     for place, (values, mean) in enumerate(zip(np.array(chain).T, means, strict=True)):
@@ -343,7 +343,7 @@ def started(trees, seed=1):
 
 
 def everything(sampler):
-    arrays = [sampler.sites(), *sampler.seating(), sampler.houses(), sampler.parameters()]
+    arrays = [sampler.sites(), *sampler.seating(), sampler.restaurants(), sampler.parameters()]
     return [array.tolist() for array in arrays], sampler.log_joint(), sampler.n_fragments()
 
 
@@ -370,11 +370,11 @@ def check(sampler, trees):
     seating = defaultdict(tuple)
     for fragment, size, number in sizes.tolist():
         seating[names[fragment]] += (size,) * number
-    houses = np.zeros_like(sampler.houses())
+    restaurants = np.zeros_like(sampler.restaurants())
     for name, n, t in zip(names, customers.tolist(), tables.tolist(), strict=True):
         assert (sum(seating.get(name, ())), len(seating.get(name, ()))) == (n, t)
-        houses[:, reference.label(name)] += n, t
-    assert sampler.houses().tolist() == houses.tolist()
+        restaurants[:, reference.label(name)] += n, t
+    assert sampler.restaurants().tolist() == restaurants.tolist()
     return reference, seating
 
 
@@ -397,7 +397,7 @@ def test_counts_are_those_of_the_derivations(treebank):
         check(sampler, treebank)
     sampler.empty()
     assert sampler.n_fragments() == (0, 0)
-    assert not sampler.houses().any()
+    assert not sampler.restaurants().any()
     sampler.start(np.zeros(len(treebank.label)))
     check(sampler, treebank)
 
@@ -467,14 +467,14 @@ def test_states_that_do_not_fit_are_refused():
     broken = {
         "states do not fit": [(sites[1:], fragments, sizes, dishes), (twos, fragments, sizes, dishes)],
         "root is no substitution site": [(no_root, fragments, sizes, np.where(no_root, dishes, -1))],
-        "not there": [
+        "out of range": [
             (sites, fragments[:-1], sizes, dishes),
             (sites, fragments[::-1], sizes, dishes),
             (sites, fragments + np.array([1000, 0, 0]), sizes, dishes),
         ],
-        "stands twice": [(sites, np.vstack([fragments, fragments[:1]]), sizes, dishes)],
+        "listed twice": [(sites, np.vstack([fragments, fragments[:1]]), sizes, dishes)],
         "used nowhere": [(sites, np.vstack([fragments, [fragments[0, 0], 0, 0]]), sizes, dishes)],
-        "a table is out of range": [(sites, fragments, sizes * [1, 0, 1], dishes)],
+        "table is out of range": [(sites, fragments, sizes * [1, 0, 1], dishes)],
         "tables do not fit": [(sites, fragments, more, dishes), (sites, fragments, sizes[1:], dishes)],
         "not what the trees have": [(sites, fragments, sizes, swapped)],
     }
@@ -510,5 +510,5 @@ def test_calls_that_do_not_fit_are_refused():
     for name, value in (("discount", 1.0), ("strength", 0.0), ("stop", 1.0), ("stop", float("nan"))):
         with pytest.raises(ValueError, match=name):
             sampler.set_parameters(**{name: value})
-    with pytest.raises(ValueError, match="no probability"):
+    with pytest.raises(ValueError, match="not positive"):
         TsgSampler(replace(trees, rule_probability=np.zeros(trees.n_rules)))

@@ -97,12 +97,12 @@ class InsertionReference(Reference):
                 orders[node] = self.fragment(node, state) if value == SITE else self.auxiliary(node, state)
         return orders
 
-    def house(self, fragment):
+    def restaurant(self, fragment):
         """The restaurant of an elementary tree: its label, and whether it is auxiliary."""
         return self.label(fragment), FOOT in fragment
 
-    def hyper(self, house):
-        label, is_auxiliary = house
+    def hyper(self, restaurant):
+        label, is_auxiliary = restaurant
         if is_auxiliary:
             return self.auxiliary_discount[label], self.auxiliary_strength[label]
         return self.discount[label], self.strength[label]
@@ -135,11 +135,12 @@ class InsertionReference(Reference):
 
     def log_joint(self, seating, state):
         """log p(state, seating) of one seating of distinct customers."""
-        by_house = defaultdict(dict)
+        by_restaurant = defaultdict(dict)
         for fragment, sizes in seating.items():
-            by_house[self.house(fragment)][fragment] = sizes
+            by_restaurant[self.restaurant(fragment)][fragment] = sizes
         return log(self.choice_probability(state)) + sum(
-            log(pyp.seating_probability(dishes, self.base, *self.hyper(house))) for house, dishes in by_house.items()
+            log(pyp.seating_probability(dishes, self.base, *self.hyper(restaurant)))
+            for restaurant, dishes in by_restaurant.items()
         )
 
     # ---- all states --------------------------------------------------------------------------------------
@@ -162,16 +163,16 @@ class InsertionReference(Reference):
             ways = [list(pyp.partitions(n)) for n in orders.values()]
             totals = Counter()
             for fragment, n in orders.items():
-                totals[self.house(fragment)] += n
+                totals[self.restaurant(fragment)] += n
             for sizes in product(*ways):
                 weight, n_tables = self.choice_probability(state), Counter()
                 for fragment, own in zip(orders, sizes, strict=True):
-                    house = self.house(fragment)
-                    n_tables[house] += len(own)
-                    weight *= pyp.n_seatings(own) * pyp.seating_weight(own, self.hyper(house)[0])
+                    restaurant = self.restaurant(fragment)
+                    n_tables[restaurant] += len(own)
+                    weight *= pyp.n_seatings(own) * pyp.seating_weight(own, self.hyper(restaurant)[0])
                     weight *= base[fragment] ** len(own)
-                for house, n in totals.items():
-                    weight *= pyp.house_weight(n, n_tables[house], *self.hyper(house))
+                for restaurant, n in totals.items():
+                    weight *= pyp.house_weight(n, n_tables[restaurant], *self.hyper(restaurant))
                 weights[view(state, sizes)] += weight
         total = sum(weights.values())
         return {outcome: weight / total for outcome, weight in weights.items()}

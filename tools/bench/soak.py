@@ -90,7 +90,7 @@ def require_empty(training: Training) -> None:
     sampler = active.sites.sampler if isinstance(active, SiteSampling) else active.sampler
     sampler.empty()
     if isinstance(active, TsgSampling):
-        counts = [sampler.houses()]
+        counts = [sampler.restaurants()]
     else:
         kinds = (*SR_KINDS, "dish") if isinstance(active, SiteSampling) else SR_KINDS
         counts = [sampler.houses(kind)[:2] for kind in kinds]

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from tsgkit._tsg import TsgSampler
+from tsgkit._tsg_sampler import TsgSampler
 from tsgkit.errors import UsageError
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.inference.entry import ModelEntry
@@ -149,7 +149,7 @@ class TsgSampling:
 
     def sizes(self) -> Record:
         """How many different fragments there are, how many sites, and how large the mean fragment is."""
-        n_occurrences = int(self.sampler.houses()[0].sum())
+        n_occurrences = int(self.sampler.restaurants()[0].sum())
         return {
             "fragments": float(self.sampler.n_fragments()[1]),
             "sites": float(n_occurrences),
