@@ -9,6 +9,7 @@ from libcpp cimport bool as cpp_bool
 from libcpp.vector cimport vector
 
 from tsgkit._types cimport symbol_t
+from tsgkit._vectors cimport fill
 
 cdef enum:
     FIRST_SLOTS = 1024
@@ -133,7 +134,7 @@ cdef int remove_fragment(FragmentTable* table, int32_t number) except -1 nogil:
     """Remove a fragment and, from the top down, all parts that only it used."""
     cdef int32_t next
     cdef symbol_t left, right
-    table.waiting.assign(1, number)
+    fill(table.waiting, 1, number)
     while not table.waiting.empty():
         next = table.waiting.back()
         table.waiting.pop_back()

@@ -10,6 +10,7 @@ from libc.stdint cimport int32_t, int64_t
 from libcpp.vector cimport vector
 
 from tsgkit._random cimport Rng, Stream
+from tsgkit._vectors cimport fill
 
 # Parameters are kept away from where probabilities become 0 or not a number.
 cdef enum:
@@ -115,9 +116,9 @@ cdef void set_stop(StopProbabilities* stops, size_t label, double probability) n
 
 cdef int start_stops(StopProbabilities* stops, size_t n_labels) except -1 nogil:
     cdef size_t label
-    stops.stop.assign(n_labels, 0.5)
-    stops.log_stop.assign(n_labels, 0.0)
-    stops.log_internal.assign(n_labels, 0.0)
+    fill(stops.stop, n_labels, 0.5)
+    fill(stops.log_stop, n_labels, 0.0)
+    fill(stops.log_internal, n_labels, 0.0)
     for label in range(n_labels):
         set_stop(stops, label, 0.5)
     return 0

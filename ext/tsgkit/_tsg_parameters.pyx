@@ -18,6 +18,7 @@ from tsgkit._restaurant cimport add_sizes, log_seating, resample_pair
 from tsgkit._trees cimport n_nodes
 from tsgkit._tsg_state cimport TsgState, is_foot, n_labels, set_insertion, set_stop_probability, tsg_rng
 from tsgkit._types cimport index_t, symbol_t
+from tsgkit._vectors cimport fill
 
 
 # ---- sufficient statistics ------------------------------------------------------------------------------------
@@ -26,12 +27,12 @@ cdef int count_totals(const TsgState* tsg, Totals* totals) except -1 nogil:
     cdef size_t number
     cdef vector[int32_t] waiting
     cdef const Fragment* fragment
-    totals.rules.assign(tsg.trees.rule_label.size(), 0)
-    totals.foot_rules.assign(tsg.trees.rule_label.size(), 0)
-    totals.frontier.assign(n_labels(tsg), 0)
-    totals.internal.assign(n_labels(tsg), 0)
-    totals.inserted.assign(n_labels(tsg), 0)
-    totals.not_inserted.assign(n_labels(tsg), 0)
+    fill(totals.rules, tsg.trees.rule_label.size(), 0)
+    fill(totals.foot_rules, tsg.trees.rule_label.size(), 0)
+    fill(totals.frontier, n_labels(tsg), 0)
+    fill(totals.internal, n_labels(tsg), 0)
+    fill(totals.inserted, n_labels(tsg), 0)
+    fill(totals.not_inserted, n_labels(tsg), 0)
     totals.tables_by_size.clear()
     totals.tables_by_size.resize(tsg.restaurants.size())
     count_insertions(tsg, totals)
@@ -63,7 +64,7 @@ cdef int count_dish(const TsgState* tsg, int32_t dish, vector[int32_t]* waiting,
     """Count a fragment's rules and nodes, once for each of its tables."""
     cdef index_t n_tables = tsg.fragments.fragments[dish].tables.n_tables
     cdef const Fragment* fragment
-    waiting.assign(1, dish)
+    fill(waiting[0], 1, dish)
     while not waiting.empty():
         fragment = &tsg.fragments.fragments[waiting.back()]
         waiting.pop_back()
@@ -120,7 +121,7 @@ cdef int resample_hyperparameters(
     cdef Rng rng
     for number in range(tsg.restaurants.size()):
         rng = tsg_rng(tsg, iteration, RNG_HYPER, number)
-        sharing.assign(1, number)
+        fill(sharing, 1, number)
         resample_pair(&tsg.restaurants, &totals.tables_by_size, &sharing, &rng, is_dirichlet)
     return 0
 
@@ -139,7 +140,7 @@ cdef int resample_insertions(TsgState* tsg, uint64_t iteration, const Totals* to
     cdef size_t label, rule
     cdef double drawn
     cdef Rng rng
-    can_be_root.assign(n_labels(tsg), 0)
+    fill(can_be_root, n_labels(tsg), 0)
     for rule in range(tsg.foot_probability.size()):
         if tsg.foot_probability[rule] > 0.0:
             can_be_root[tsg.trees.rule_label[rule]] = 1

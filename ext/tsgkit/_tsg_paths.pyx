@@ -18,6 +18,7 @@ from tsgkit._restaurant cimport Restaurant, Tables, denominator, draw_table, gro
 from tsgkit._trees cimport child
 from tsgkit._tsg_state cimport TsgState, add_log_base, continues_at, foot_of
 from tsgkit._types cimport index_t, symbol_t
+from tsgkit._vectors cimport fill
 
 
 cdef symbol_t descend(const TsgState* tsg, symbol_t root, const Path* path) noexcept nogil:
@@ -44,7 +45,7 @@ cdef int fragment_below(
     cdef uint8_t old_state = tsg.state[node]
     if scratch.below.size() < tsg.trees.label.size():
         scratch.below.resize(tsg.trees.label.size())
-    scratch.nodes.assign(1, root)
+    fill(scratch.nodes, 1, root)
     tsg.state[node] = state
     while item < scratch.nodes.size():
         for side in range(2):

@@ -26,7 +26,7 @@ from tsgkit._tsg_state cimport (
 )
 from tsgkit._tsg_type_moves cimport type_sweep
 from tsgkit._types cimport index_t, symbol_t
-from tsgkit._vectors cimport copy_flags, copy_numbers, copy_symbols
+from tsgkit._vectors cimport copy_flags, copy_numbers, copy_symbols, fill
 from tsgkit._worker_pool cimport WorkerPool
 
 
@@ -54,13 +54,13 @@ cdef class TsgSampler:
         self.tsg.has_insertion = self.tsg.is_stacked = False
         copy_numbers(trees.rule_probability, self.tsg.rule_probability)
         copy_numbers(np.log(trees.rule_probability), self.tsg.rule_log_probability)
-        self.tsg.foot_probability.assign(trees.n_rules, 0.0)
-        self.tsg.foot_log_probability.assign(trees.n_rules, 0.0)
-        self.tsg.restaurants.assign(trees.n_labels, empty_restaurant())
+        fill(self.tsg.foot_probability, trees.n_rules, 0.0)
+        fill(self.tsg.foot_log_probability, trees.n_rules, 0.0)
+        fill(self.tsg.restaurants, trees.n_labels, empty_restaurant())
         start_stops(&self.tsg.stops, trees.n_labels)
-        self.tsg.insertion.assign(trees.n_labels, 0.0)
-        self.tsg.log_insertion.assign(trees.n_labels, 0.0)
-        self.tsg.log_no_insertion.assign(trees.n_labels, 0.0)
+        fill(self.tsg.insertion, trees.n_labels, 0.0)
+        fill(self.tsg.log_insertion, trees.n_labels, 0.0)
+        fill(self.tsg.log_no_insertion, trees.n_labels, 0.0)
         start_fragments(&self.tsg.fragments, False, trees.n_rules)
 
     def allow_insertions(self, foot_probability, bint stacked=False):
@@ -374,7 +374,7 @@ cdef class TsgSampler:
         cdef const Fragment* fragment
         cdef int32_t top
         cdef size_t node
-        new_number.assign(self.tsg.fragments.fragments.size(), -1)
+        fill(new_number[0], self.tsg.fragments.fragments.size(), -1)
         for node in range(self.tsg.dish.size()):
             if self.tsg.dish[node] >= 0:
                 waiting.push_back(self.tsg.dish[node])
@@ -449,7 +449,7 @@ cdef class TsgSampler:
         cdef uint8_t state
         cdef index_t node
         cdef int side
-        number.assign(n_nodes(&self.tsg.trees), MISSING)
+        fill(number, n_nodes(&self.tsg.trees), MISSING)
         for node in range(n_nodes(&self.tsg.trees) - 1, -1, -1):
             state = self.tsg.state[node]
             children[0], children[1] = self.tsg.trees.left[node], self.tsg.trees.right[node]

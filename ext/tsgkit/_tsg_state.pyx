@@ -22,6 +22,7 @@ from tsgkit._restaurant cimport (
 )
 from tsgkit._trees cimport n_nodes_of, n_trees
 from tsgkit._types cimport index_t, symbol_t
+from tsgkit._vectors cimport fill
 
 
 # ---- derivations of one tree ----------------------------------------------------------------------------------
@@ -200,7 +201,7 @@ cdef int seat_all(TsgState* tsg) except -1 nogil:
     cdef Rng rng
     cdef index_t tree, node
     cdef double log_probability
-    tsg.dish.assign(tsg.trees.label.size(), -1)
+    fill(tsg.dish, tsg.trees.label.size(), -1)
     for tree in range(n_trees(&tsg.trees)):
         rng = tsg_rng(tsg, 0, RNG_START, tree)
         seatings.entries.clear()
@@ -227,7 +228,7 @@ cdef int unseat_all(TsgState* tsg) except -1 nogil:
         unseat_tree(tsg, tree, &derivation, &seatings, &rng, NULL, &log_probability)
         for entry in range(seatings.entries.size()):
             release_fragment(&tsg.fragments, seatings.entries[entry].dish)
-    tsg.dish.assign(tsg.trees.label.size(), -1)
+    fill(tsg.dish, tsg.trees.label.size(), -1)
     return 0
 
 

@@ -230,8 +230,9 @@ cdef int update_occurrences(const TsgState* tsg, const TypeMove* move, TypeScrat
 
 cdef int change_list(const node_list* nodes, node_list* values, bint is_added) except -1 nogil:
     """Add nodes to a list or take them out; it stays sorted, so that it does not depend on the history."""
-    cdef node_list changed = nodes[0], result
+    cdef node_list changed, result
     cdef node_list.iterator end
+    changed.assign(nodes.begin(), nodes.end())
     sort(changed.begin(), changed.end())
     result.resize(values.size() + changed.size())
     if is_added:

@@ -4,6 +4,15 @@ from libcpp.vector cimport vector
 
 from tsgkit._types cimport index_t, symbol_t
 
+cdef extern from *:
+    """
+    template <class Vector, class Value>
+    inline void tsgkit_fill(Vector& values, size_t size, const Value& value) { values.assign(size, value); }
+    """
+    # A vector of so many equal values. Cython takes `vector.assign` of libcpp for a function that cannot fail: where memory
+    # runs out, it ends the process.
+    void fill "tsgkit_fill"[Vector, Value](Vector& values, size_t size, const Value& value) except + nogil
+
 
 cdef inline int copy_flags(values, vector[uint8_t]& target) except -1:
     import numpy as np
