@@ -9,8 +9,8 @@ cdef extern from *:
     template <class Vector, class Value>
     inline void tsgkit_fill(Vector& values, size_t size, const Value& value) { values.assign(size, value); }
     """
-    # A vector of so many equal values. Cython takes `vector.assign` of libcpp for a function that cannot fail: where memory
-    # runs out, it ends the process.
+    # A vector of so many equal values. Use this for `assign` of libcpp, which Cython takes for a function that cannot
+    # fail: where memory runs out, it ends the process.
     void fill "tsgkit_fill"[Vector, Value](Vector& values, size_t size, const Value& value) except + nogil
 
 
