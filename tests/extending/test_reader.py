@@ -74,18 +74,18 @@ def test_columns_are_numbers():
 
 
 def test_all_commands_read_the_format(tsgkit, tmp_path, monkeypatch):
-    install_example(tmp_path, monkeypatch, "reader", "tsgkit.readers", "conll=READER")
+    install_example(tmp_path, monkeypatch, "reader", "tsgkit.readers", "columns=READER")
     trees = [Cleaning().apply(tree) for tree in load("village", "train")]
     (tmp_path / "train.conll").write_text(file_of(trees), encoding="utf-8")
     expected = "".join(f"{format_tree(tree)}\n" for tree in trees)
-    assert "auto, brackets, export or conll" in tsgkit("prepare", "--help").stdout
-    assert tsgkit("prepare", "--format=conll", "train.conll").stdout == expected
+    assert "auto, brackets, export or columns" in tsgkit("prepare", "--help").stdout
+    assert tsgkit("prepare", "--format=columns", "train.conll").stdout == expected
     assert tsgkit("prepare", "train.conll").stdout == expected  # recognised
     assert tsgkit("prepare", "-", text=file_of(trees)).stdout == expected
     swapped = "".join(f"{tag} {word} {brackets}\n" for word, tag, brackets in rows(trees[0]))
-    done = tsgkit("prepare", "--format=conll:word=2,tag=1", "-", text=swapped)
+    done = tsgkit("prepare", "--format=columns:word=2,tag=1", "-", text=swapped)
     assert done.stdout == f"{format_tree(trees[0])}\n"
-    stderr = tsgkit("prepare", "--format=conll:lemma=4", "-", code=2).stderr
+    stderr = tsgkit("prepare", "--format=columns:lemma=4", "-", code=2).stderr
     assert "no option 'lemma'; it has word, tag, brackets" in stderr
     tsgkit("train", "--quiet", "train.conll", "-o", "conll.model")
     tsgkit("train", "--quiet", "village:train", "-o", "brackets.model")

@@ -17,28 +17,28 @@ def test_examples_in_docstrings():
 
 
 def test_preparing_training_and_parsing(tsgkit, tmp_path, monkeypatch):
-    install_example(tmp_path, monkeypatch, "unknown_words", "tsgkit.unknown_words", "ending=MODEL")
-    assert "none, unicode, signature, three, one or ending" in tsgkit("prepare", "--help").stdout
+    install_example(tmp_path, monkeypatch, "unknown_words", "tsgkit.unknown_words", "suffixes=MODEL")
+    assert "none, unicode, signature, three, one or suffixes" in tsgkit("prepare", "--help").stdout
     text = "(S (N walking) (V tells))\n(S (N talking) (V sees))\n(S (N going) (V sees))\n"
-    prepared = tsgkit("prepare", "--unknown=ending", "--threshold=1", "-", text=text).stdout
+    prepared = tsgkit("prepare", "--unknown=suffixes", "--threshold=1", "-", text=text).stdout
     assert prepared.splitlines()[0] == "(TOP (S (N UNK) (V UNK)))"  # too few rare words for finer classes
     parses = {}
-    for name in ("ending", "one"):
+    for name in ("suffixes", "one"):
         tsgkit("train", "--quiet", f"--unknown={name}", "village:train", "-o", f"{name}.model")
         parses[name] = tsgkit("parse", "--quiet", f"{name}.model", text="she was blorking .").stdout
     # Rare words in -ng are mostly participles.
-    assert parses["ending"] == "(TOP (S (NP (PRP she)) (VP (VBD was) (VP (VBG blorking))) (. .)))\n"
+    assert parses["suffixes"] == "(TOP (S (NP (PRP she)) (VP (VBD was) (VP (VBG blorking))) (. .)))\n"
     assert parses["one"] == "(TOP (S (NP (PRP she)) (VP (VBD was) (ADJP (JJ blorking))) (. .)))\n"
     # Without the package, its model is named.
     monkeypatch.delenv("PYTHONPATH")
-    stderr = tsgkit("parse", "--quiet", "ending.model", text="the man", code=2).stderr
-    assert "unknown-word model 'ending': must be one of unicode, signature, three, one" in stderr
+    stderr = tsgkit("parse", "--quiet", "suffixes.model", text="the man", code=2).stderr
+    assert "unknown-word model 'suffixes': must be one of unicode, signature, three, one" in stderr
 
 
 def test_the_classes_of_a_treebank(tsgkit, tmp_path, monkeypatch):
-    install_example(tmp_path, monkeypatch, "unknown_words", "tsgkit.unknown_words", "ending=MODEL")
-    tsgkit("prepare", "--unknown=ending", "--binarize=right", "village:train", "-o", "c.npz")
-    monkeypatch.setitem(UNKNOWN_WORDS._loaded, "ending", example.MODEL)
+    install_example(tmp_path, monkeypatch, "unknown_words", "tsgkit.unknown_words", "suffixes=MODEL")
+    tsgkit("prepare", "--unknown=suffixes", "--binarize=right", "village:train", "-o", "c.npz")
+    monkeypatch.setitem(UNKNOWN_WORDS._loaded, "suffixes", example.MODEL)
     corpus = FlatCorpus.load(tmp_path / "c.npz")
     lexicon = preparation_of(corpus).lexicon
     assert lexicon.classes["UNK-ng"] >= lexicon.settings.min_types

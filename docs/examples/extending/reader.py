@@ -34,7 +34,7 @@ def read_columns(lines, path, options):
     try:
         columns = [int(options.named[name]) - 1 for name in ("word", "tag", "brackets")]
     except ValueError as error:
-        raise UsageError(f"format conll: a column is not a number ({error})") from None
+        raise UsageError(f"format columns: a column is not a number ({error})") from None
     for rows in sentences(lines):
         try:
             yield tree_of(rows, path, columns)
