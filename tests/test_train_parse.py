@@ -152,20 +152,21 @@ def test_bad_trees(run, tmp_path):
     assert "no trees" in error
 
 
+# The scores below are those of the deterministic PCFG; any change of a rule, a weight or the preparation changes them.
 @pytest.mark.parametrize(
-    "options",
+    ("options", "f1"),
     [
-        ["--horizontal=0", "--vertical=1"],
-        ["--collapse-unaries"],
-        ["--binarize=centre-head", "--horizontal=2"],
-        ["--root=ROOT", "--binarize=left"],
-        ["--threshold=0", "--unknown=signature"],
-        ["--horizontal=all", "--vertical=3", "--unknown=one", "--threshold=5"],
-        ["--keep-functions", "--keep-repeats"],
+        (["--horizontal=0", "--vertical=1"], 75.92),
+        (["--collapse-unaries"], 81.62),
+        (["--binarize=centre-head", "--horizontal=2"], 84.22),
+        (["--root=ROOT", "--binarize=left"], 84.91),
+        (["--threshold=0", "--unknown=signature"], 86.49),
+        (["--horizontal=all", "--vertical=3", "--unknown=one", "--threshold=5"], 75.92),
+        (["--keep-functions", "--keep-repeats"], 81.28),
     ],
-    ids=" ".join,
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_options_of_train(run, tmp_path, parse, options):
+def test_options_of_train(run, tmp_path, parse, options, f1):
     assert run(train_command.main, "-q", *options, "-o", tmp_path / "m", "village:train")[0] == 0
     lines = parse(TEXT, path=tmp_path / "m")
     trees = list(read_trees(str(tmp_path / "output")))
@@ -175,7 +176,7 @@ def test_options_of_train(run, tmp_path, parse, options):
     assert [tree.leaves() for tree in trees] == SENTENCES
     assert not any(mark in line for line in lines for mark in "@^+|")
     clean = [Cleaning().apply(tree) for tree in trees]
-    assert evaluate(DEV, clean).f1 > 50
+    assert round(evaluate(DEV, clean).f1, 2) == f1
 
 
 # ---- parse -----------------------------------------------------------------------------------------------
@@ -186,7 +187,7 @@ def test_one_tree_a_line_in_order(parse, tmp_path):
     trees = [Tree.fromstring(line) for line in lines]
     assert [tree.leaves() for tree in trees] == SENTENCES
     assert all(tree.label() == "TOP" for tree in trees)
-    assert evaluate(DEV, trees).f1 > 60
+    assert round(evaluate(DEV, trees).f1, 2) == 84.99
 
 
 def test_output_does_not_depend_on_threads_or_the_way_out(tsgkit, model, parse, tmp_path):
@@ -199,12 +200,22 @@ def test_output_does_not_depend_on_threads_or_the_way_out(tsgkit, model, parse, 
     assert parse(text, "--scores", *options, "--seed=1") != lines
 
 
-@pytest.mark.parametrize("objective", ["mpd", "mpp", "mpp-sampled", "mer", "mer-sampled", "max-rule-sampled"])
-def test_objectives(parse, objective):
+@pytest.mark.parametrize(
+    ("objective", "f1"),
+    [
+        ("mpd", 84.23),
+        ("mpp", 84.23),
+        ("mpp-sampled", 84.39),
+        ("mer", 84.57),
+        ("mer-sampled", 84.43),
+        ("max-rule-sampled", 85.19),
+    ],
+)
+def test_objectives(parse, objective, f1):
     lines = parse(TEXT, f"--objective={objective}", "--samples=100")
     trees = [Tree.fromstring(line) for line in lines]
     assert [tree.leaves() for tree in trees] == SENTENCES
-    assert evaluate(DEV, trees).f1 > 55
+    assert round(evaluate(DEV, trees).f1, 2) == f1
 
 
 def test_scores_and_fallbacks(parse, run, tmp_path, model):
@@ -574,4 +585,4 @@ def test_penn_sample(treebanks, run, tmp_path, parse):
     lines = parse("".join(f"{' '.join(tree.leaves())}\n" for tree in gold), path=tmp_path / "m")
     trees = [Tree.fromstring(line) for line in lines]
     assert [tree.leaves() for tree in trees] == [tree.leaves() for tree in gold]
-    assert evaluate(gold, trees).f1 > 70
+    assert round(evaluate(gold, trees).f1, 2) == 75.06

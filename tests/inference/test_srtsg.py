@@ -127,13 +127,13 @@ def test_settings_that_make_no_sense_are_refused(settings, message):
         SrSettings(**settings)
 
 
-@pytest.mark.parametrize("threshold", [0, 1])
-def test_subcategories_parse_better_than_labels(tmp_path, threshold):
-    """Far from the best grammar, but far above the plain one (about 80 on this treebank)."""
+@pytest.mark.parametrize(("threshold", "f1"), [(0, 91.18), (1, 88.67)])
+def test_subcategories_parse_better_than_labels(tmp_path, threshold, f1):
+    """Far from the best grammar, but far above the plain one (75.92 on this treebank)."""
     unknown = UnknownWords(threshold=threshold)
     corpus = prepare(load("village", "train"), binarization=Binarization("right", 0), unknown=unknown)
     train(corpus, tmp_path / "model", splits=3, split_iterations=30, average=5)
     parser = Parser(Model.load(tmp_path / "model"))
     gold = [parser.model.preparation.cleaning.apply(tree) for tree in load("village", "dev")]
     parses = [parser.parse_one(tree.leaves()) for tree in gold]
-    assert evaluate(gold, parses).f1 > 86
+    assert round(evaluate(gold, parses).f1, 2) == f1
