@@ -86,14 +86,16 @@ def training_of(job: str, corpus: FlatCorpus, iterations: int) -> Training:
 def require_empty(training: Training) -> None:
     """Unseat all trees: every restaurant must be empty then."""
     active: Any = training.active
-    # Phases that sample sites of refined trees have their sampler there.
-    sampler = active.sites.sampler if isinstance(active, SiteSampling) else active.sampler
-    sampler.empty()
+    counts: list[np.ndarray]
     if isinstance(active, TsgSampling):
-        counts = [sampler.restaurants()]
+        active.sampler.empty()
+        counts = [active.sampler.restaurants()]
+    elif isinstance(active, SiteSampling):
+        active.sites.sampler.empty()
+        counts = [active.sites.sampler.restaurants(kind)[:2] for kind in (*SR_KINDS, "dish")]
     else:
-        kinds = (*SR_KINDS, "dish") if isinstance(active, SiteSampling) else SR_KINDS
-        counts = [sampler.houses(kind)[:2] for kind in kinds]
+        active.sampler.empty()
+        counts = [active.sampler.houses(kind)[:2] for kind in SR_KINDS]
     if any(np.any(each) for each in counts):
         raise JobError("customers are left after all trees were unseated")
 

@@ -4,11 +4,11 @@ Splits of subcategories, then substitution sites, then both together, then inser
 happens in the phases stands in `tsgkit.inference.srtsg_phases`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tsgkit.inference.entry import ModelEntry
 from tsgkit.inference.phases import Phase
-from tsgkit.inference.srtsg_phases import JointPhase, RefinedInsertionPhase, SitePhase, SplitPhase, SrPhase, Unsplit
+from tsgkit.inference.srtsg_phases import JointPhase, RefinedInsertionPhase, SitePhase, SplitPhase, Unsplit
 from tsgkit.inference.srtsg_settings import SrSettings
 from tsgkit.models.fragments import FragmentTable
 from tsgkit.models.model import Model
@@ -28,7 +28,7 @@ class SrtsgEntry(ModelEntry):
 
     def phases(self, settings: SrSettings) -> Sequence[Phase]:
         """One for every split, and those after them that have iterations."""
-        planned: list[tuple[type[SrPhase], int]] = [(SplitPhase, settings.split_iterations)] * settings.splits
+        planned: list[tuple[Callable[..., Phase], int]] = [(SplitPhase, settings.split_iterations)] * settings.splits
         planned += [(SitePhase, settings.site_iterations), (JointPhase, settings.joint_iterations)]
         planned = [(phase, iterations) for phase, iterations in planned if iterations]
         phases: list[Phase] = []

@@ -269,7 +269,7 @@ class TsgEntry(ModelEntry):
 
     title = "Tree-substitution grammar"
     settings = TsgSettings
-    panels = ("training", "sizes", "fragments", "derivations")
+    panels: ClassVar[tuple[str, ...]] = ("training", "sizes", "fragments", "derivations")
     phase: ClassVar[type[TsgPhase]] = TsgPhase
 
     def phases(self, settings: TsgSettings) -> Sequence[Phase]:
