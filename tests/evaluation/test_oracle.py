@@ -162,6 +162,15 @@ def test_sums_are_the_sums_of_the_rows(pairs):
     assert sum(score.sentences for score in by_length) == len(pairs)
 
 
+def test_a_matched_bracket_of_a_malformed_tree_can_cross():
+    """The unclosed A gets an end by four restored quotation marks, 3, which is inside of B."""
+    gold = "(A (X a) (B (X b) ('' ') ('' ') ('' ') ('' ')) (X c)"
+    test = "(A (X a) (B (X b) (POS ') (POS ') (POS ') (POS ')) (X c))"
+    check(gold.encode(), test.encode(), load_parameters("new"))
+    (row,) = evaluate([gold], [test], "new").iterate_rows()
+    assert row[1:6] == (1, 1, 2, 2, 1)
+
+
 def test_sentences_that_are_complete_and_that_cross():
     right = ["(S (A a) (B b))", "(S (A a) (X (A a) (X (A a) (A a))))", "(S (A a) (X (A a) (X (A a) (X (A a) (A a)))))"]
     left = ["(S (A a) (B b))", "(S (X (X (A a) (A a)) (A a)) (A a))", "(S (X (X (X (A a) (A a)) (A a)) (A a)) (A a))"]
