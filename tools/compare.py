@@ -11,7 +11,7 @@ found, the phrases that are wrong in only one of them, and both trees side by si
 Options:
   --top=N              number of sentences to show, or all [default: 10]
   --params=SET         collins, new, or an EVALB parameter file [default: collins]
-  --better=SYSTEM      only sentences on which A or B is better
+  --better=SYSTEM      only sentences on which this parser is better: A or B
   --no-trees           leave out the trees
   --html=FILE          write an HTML page with drawn trees, gold included, instead
   --colour=WHEN        auto (on a terminal, unless NO_COLOR is set), always or never [default: auto]

@@ -11,7 +11,7 @@ sentences count as wrong. With two TEST files: both side by side, and a paired b
 Options:
   --params=SET      collins, new, or an EVALB parameter file. [default: collins]
   --summary         Leave out the table of sentences.
-  --by=WHAT         Add a breakdown by label (with the most frequent confusions) or by length.
+  --by=WHAT         Add a breakdown, by: label (with the most frequent confusions) or length.
   --json            All results as one JSON object.
   --stop-on-errors  Stop after too many errors (see MAX_ERROR) as EVALB does, with exit code 1 and without a
                     summary. By default, more than MAX_ERROR errors only give a warning.
