@@ -141,7 +141,6 @@ from tsgkit.treebank.prepare import preparation_of
 __doc__ = with_defaults(with_registered(with_choices(__doc__, base_distributions=BASE_DISTRIBUTIONS.names)))
 
 
-
 def corpus_of(arguments: dict[str, Any], reading: Reading) -> FlatCorpus:
     """The prepared corpus of the command line's treebanks."""
     sources = arguments["TREEBANK"]

@@ -1,4 +1,4 @@
-"""Allocations that fail become MemoryError, in whichever thread, and a sampler that was changed half-way is not used."""
+"""Allocations that fail become MemoryError in any thread; a sampler that was changed half-way is not used again."""
 
 import os
 import shutil
