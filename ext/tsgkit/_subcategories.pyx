@@ -92,6 +92,11 @@ cdef class SplitSampler:
             raise ValueError("no trees are seated" if wanted else "the trees are seated already")
         return 0
 
+    @property
+    def rule_kinds(self):
+        """The names of the levels of rules, which come first among the kinds of restaurants."""
+        return self.kinds[:self.state.back_off.n_rule_levels]
+
     # ---- parameters ------------------------------------------------------------------------------------
 
     @property
@@ -336,8 +341,7 @@ cdef class SplitSampler:
 
     def wanted_customers(self, tables):
         """How many customers each cell must have: at the first level the nodes, at the others the tables above."""
-        blocks, n_rule_levels = self.blocks(), self.state.back_off.n_rule_levels
-        names = self.kinds[:n_rule_levels]
+        blocks, names = self.blocks(), self.rule_kinds
         n_tables = {
             kind: np.bincount(rows[:, 0], weights=rows[:, 2], minlength=self.n_cells(kind))
             for kind, rows in tables.items()

@@ -11,7 +11,7 @@ from reference.back_off import Hierarchy
 from tsgkit._random import Stream
 from tsgkit._refined_rules import RuleHierarchy
 from tsgkit.errors import UsageError
-from tsgkit.models.back_off import BACK_OFFS, REFINED, UNREFINED, BackOff, Level, Levels, RefinedSymbols, back_off_of
+from tsgkit.models.back_off import BACK_OFFS, REFINED, UNREFINED, BackOff, Level, Levels, RefinedSymbols
 from tsgkit.models.rules import number_rules
 from tsgkit.models.srtsg import lexical_shares
 from tsgkit.treebank import FlatCorpus
@@ -36,7 +36,7 @@ class Setting:
             first = parent[-1] + 1
         self.label = np.array(label)
         self.first = np.searchsorted(self.label, np.arange(trees.n_labels))
-        self.levels = back_off.over(RefinedSymbols(self.label, np.array(parent)), n_levels)
+        self.levels = back_off.truncated(n_levels).over(RefinedSymbols(self.label, np.array(parent)))
         sizes = np.ones(trees.n_rules)
         for child in (trees.rule_left_label, trees.rule_right_label):
             sizes *= np.where(child >= 0, np.bincount(self.label)[child], 1)
@@ -245,6 +245,19 @@ def test_unseating_and_rolling_back(back_off, n_levels, classes):
     assert not any(hierarchy.restaurants(kind)[:2].any() for kind in hierarchy.names)
 
 
+class Fixed:
+    """A back-off with these levels, whatever the symbols."""
+
+    def __init__(self, levels):
+        self.levels = levels
+
+    def truncated(self, n_levels):
+        return self
+
+    def over(self, symbols):
+        return self.levels
+
+
 def test_levels_that_do_not_fit_are_refused():
     good = Setting().levels
     names, contexts = good.names, good.contexts
@@ -265,7 +278,7 @@ def test_levels_that_do_not_fit_are_refused():
         (Levels(("rule", "word", "base"), contexts, 3), "the same"),
     ):
         with pytest.raises(ValueError, match=message):
-            Setting(type("Fixed", (), {"over": lambda self, symbols, n_levels, levels=levels: levels})())
+            Setting(Fixed(levels))
 
 
 def test_calls_that_do_not_fit_are_refused():
@@ -286,8 +299,9 @@ def test_calls_that_do_not_fit_are_refused():
 
 
 def test_back_offs_are_found_by_name():
-    assert back_off_of("unrefined", None).n_levels == 3
+    back_off = BACK_OFFS.require("unrefined")
+    assert back_off.truncated(None).n_levels == 3
     with pytest.raises(UsageError, match="levels 4: must be one of 1, 2, 3"):
-        back_off_of("unrefined", 4)
+        back_off.truncated(4)
     with pytest.raises(UsageError, match="must be one of unrefined"):
-        back_off_of("none", None)
+        BACK_OFFS.require("none")

@@ -1,13 +1,15 @@
 """Subcategories of the nodes of known trees as the definitions read: every choice, every seating, one by one.
 
 The *symbol* of a node is ``2 group + bit``. What a node orders is ``(symbol, rule, left symbol, right symbol)``, with
--1 for no child. There are five kinds of restaurants, each with its dishes:
+-1 for no child. Kinds of restaurants, each with its dishes, are the levels of rules by their names, and three more:
 
-    H   by symbol            (rule, left symbol, right symbol)     a table is a customer of I, or of J and W
-    I   by label             (rule, left symbol, right symbol)
-    J   by symbol            a class                               a table is a customer of JX
-    JX  by label             a class
-    W   by (label, class)    a rule
+    rules         by the level's context    (rule, left symbol, right symbol)
+    class         by symbol                 a class
+    label_class   by label                  a class
+    word          by (label, class)         a rule
+
+A table of a level of rules is a customer of the next level; if it is a word with a class, of ``class`` and ``word``. A
+table of ``class`` is a customer of ``label_class``.
 
 A *seating* is, for every kind and restaurant, the sizes of the tables of every dish.
 """
@@ -19,12 +21,7 @@ from math import log, prod
 import numpy as np
 from reference import pyp
 
-KINDS = ("H", "I", "J", "W", "JX")  # in the order of the sampler's parameters
-
-
-def place_of(kind, label, n_labels):
-    """Which of the sampler's pairs of parameters a restaurant has."""
-    return KINDS.index(kind) * n_labels + (0 if kind == "JX" else label)
+WORD_KINDS = ("class", "word", "label_class")  # in the order of the sampler's parameters
 
 
 class Reference:
@@ -37,8 +34,8 @@ class Reference:
     group_label, n_options : list of int, one per group
     rule_base, rule_class, lexical_share, class_word_base : list
         As the sampler takes them.
-    levels : int
-    parameters : array of 2 by 4 n_labels + 1
+    levels : tsgkit.models.back_off.Levels
+    parameters : array of 2 by the number of pairs
         Discounts and strengths.
     """
 
@@ -51,7 +48,9 @@ class Reference:
         self.groups, self.group_label, self.n_options = groups, group_label, n_options
         self.rule_base, self.rule_class = rule_base, rule_class
         self.lexical_share, self.class_word_base = lexical_share, class_word_base
-        self.levels, self.parameters = levels, np.asarray(parameters)
+        self.kinds = (*levels.names, *WORD_KINDS)
+        self.levels, self.parameters = levels.used, np.asarray(parameters)
+        self.first = levels.names[0]
         self.has_classes = len(class_word_base) > 0
         self.known = {}
 
@@ -81,63 +80,79 @@ class Reference:
         """The share of rules without a word, where words are kept apart from them."""
         return 1.0 - self.lexical_share[label] if self.has_classes else 1.0
 
+    def place_of(self, kind, label):
+        """Which of the sampler's pairs of parameters a restaurant has."""
+        return self.kinds.index(kind) * self.n_labels + (0 if kind == "label_class" else label)
+
     def pair(self, kind, label):
-        return self.parameters[:, place_of(kind, label, self.n_labels)]
+        return self.parameters[:, self.place_of(kind, label)]
+
+    def next_level(self, kind):
+        """The name and contexts of the level that a level of rules backs off to, if it is not P0."""
+        names = [name for name, _ in self.levels]
+        number = names.index(kind) + 1 if kind in names else len(names)
+        return self.levels[number] if number < len(names) else None
 
     def customers(self, bits, seating):
         """Of every kind, restaurant and dish: how many customers it must have, given the tables of the kind above."""
-        wanted = {kind: defaultdict(Counter) for kind in KINDS}
+        wanted = {kind: defaultdict(Counter) for kind in self.kinds}
         for symbol, *dish in self.orders(bits):
-            wanted["H"][symbol][tuple(dish)] += 1
-        for symbol, dishes in seating["H"].items():
-            for dish, sizes in dishes.items():
-                label, klass = self.label(symbol), self.rule_class[dish[0]]
-                if klass >= 0:
-                    wanted["J"][symbol][klass] += len(sizes)
-                    wanted["W"][label, klass][dish[0]] += len(sizes)
-                elif self.levels == 3:
-                    wanted["I"][label][dish] += len(sizes)
-        for symbol, dishes in seating["J"].items():
+            wanted[self.first][symbol][tuple(dish)] += 1
+        for kind, context in self.levels:
+            next_level = self.next_level(kind)
+            for restaurant, dishes in seating[kind].items():
+                symbol = context.tolist().index(restaurant)
+                for dish, sizes in dishes.items():
+                    label, klass = self.label(symbol), self.rule_class[dish[0]]
+                    if klass >= 0:
+                        wanted["class"][symbol][klass] += len(sizes)
+                        wanted["word"][label, klass][dish[0]] += len(sizes)
+                    elif next_level is not None:
+                        name, next_context = next_level
+                        wanted[name][int(next_context[symbol])][dish] += len(sizes)
+        for symbol, dishes in seating["class"].items():
             for klass, sizes in dishes.items():
-                wanted["JX"][self.label(symbol)][klass] += len(sizes)
-        return {kind: {house: dict(dishes) for house, dishes in houses.items()} for kind, houses in wanted.items()}
+                wanted["label_class"][self.label(symbol)][klass] += len(sizes)
+        return {kind: {name: dict(dishes) for name, dishes in places.items()} for kind, places in wanted.items()}
 
-    def label_of_house(self, kind, house):
-        return house[0] if kind == "W" else self.label(house) if kind in ("H", "J") else house
+    def label_of_restaurant(self, kind, restaurant):
+        if kind in ("word", "label_class"):
+            return restaurant[0] if kind == "word" else restaurant
+        context = dict(self.levels).get(kind)
+        return self.label(restaurant if context is None else context.tolist().index(restaurant))
 
-    def last_base(self, kind, house, dish):
+    def base(self, kind, restaurant, dish):
         """What a table contributes that is no customer elsewhere, or before it is one."""
-        label = self.label_of_house(kind, house)
-        if kind == "H":
-            if self.is_classed(dish[0]):
-                return self.lexical_share[label]
-            return self.rule_share(label) * (self.rule_base[dish[0]] if self.levels < 3 else 1.0)
-        if kind == "I":
-            return self.rule_base[dish[0]]
-        if kind == "W":
-            return self.class_word_base[house[1]]
-        return 1.0 / len(self.class_word_base) if kind == "JX" else 1.0
+        label = self.label_of_restaurant(kind, restaurant)
+        if kind == self.first and self.is_classed(dish[0]):
+            return self.lexical_share[label]
+        if kind not in WORD_KINDS:
+            share = self.rule_share(label) if kind == self.first else 1.0
+            return share * (self.rule_base[dish[0]] if self.next_level(kind) is None else 1.0)
+        if kind == "word":
+            return self.class_word_base[restaurant[1]]
+        return 1.0 / len(self.class_word_base) if kind == "label_class" else 1.0
 
     def log_joint(self, seating):
         """log p(bits, seating) of one seating of distinct customers."""
         result = 0.0
-        for kind, houses in seating.items():
-            for house, dishes in houses.items():
-                discount, strength = self.pair(kind, self.label_of_house(kind, house))
+        for kind, places in seating.items():
+            for place, dishes in places.items():
+                discount, strength = self.pair(kind, self.label_of_restaurant(kind, place))
                 sizes = [size for own in dishes.values() for size in own]
                 result += sum(log(strength + discount * table) for table in range(1, len(sizes)))
                 result -= sum(log(strength + guest) for guest in range(1, sum(sizes)))
                 result += sum(log(guest - discount) for size in sizes for guest in range(1, size))
-                result += sum(len(own) * log(self.last_base(kind, house, dish)) for dish, own in dishes.items())
+                result += sum(len(own) * log(self.base(kind, place, dish)) for dish, own in dishes.items())
         return result
 
     def predictive(self, seating, symbol, rule, left, right):
         """The probability that the next node with this symbol has this rule."""
         label, klass = self.label(symbol), self.rule_class[rule]
 
-        def restaurant(kind, house, dish, base):
-            dishes = seating[kind].get(house, {})
-            discount, strength = self.pair(kind, self.label_of_house(kind, house))
+        def restaurant(kind, place, dish, base):
+            dishes = seating[kind].get(place, {})
+            discount, strength = self.pair(kind, label)
             n_customers, n_tables = sum(map(sum, dishes.values())), sum(map(len, dishes.values()))
             own = dishes.get(dish, ())
             new = (strength + discount * n_tables) * base
@@ -145,19 +160,19 @@ class Reference:
 
         dish = rule, left, right
         if klass >= 0:
-            of_label = restaurant("JX", label, klass, 1.0 / len(self.class_word_base))
-            base = restaurant("J", symbol, klass, of_label)
-            base *= restaurant("W", (label, klass), rule, self.class_word_base[klass]) * self.lexical_share[label]
+            of_label = restaurant("label_class", label, klass, 1.0 / len(self.class_word_base))
+            base = restaurant("class", symbol, klass, of_label)
+            base *= restaurant("word", (label, klass), rule, self.class_word_base[klass]) * self.lexical_share[label]
         else:
             base = self.rule_base[rule]
-            if self.levels == 3:
-                base = restaurant("I", label, dish, base)
+            for kind, context in reversed(self.levels[1:]):
+                base = restaurant(kind, int(context[symbol]), dish, base)
             base *= self.rule_share(label)
-        return restaurant("H", symbol, dish, base)
+        return restaurant(self.first, symbol, dish, base)
 
     # ---- all states --------------------------------------------------------------------------------------
 
-    def houses(self, kind, label, cells):
+    def restaurants(self, kind, label, cells):
         """The sum over all seatings with so many customers and tables.
 
         Parameters
@@ -165,13 +180,13 @@ class Reference:
         cells : list of (restaurant, customers, tables)
             Of one label: these share a discount and a strength.
         """
-        return self.weight(*self.pair(kind, label), by_house(cells))
+        return self.weight(*self.pair(kind, label), by_restaurant(cells))
 
-    def weight(self, discount, strength, houses):
+    def weight(self, discount, strength, restaurants):
         return prod(
             pyp.house_weight(sum(n for n, _ in own), sum(t for _, t in own), discount, strength)
             * prod(pyp.stirling(n, t, discount) for n, t in own)
-            for own in houses
+            for own in restaurants
         )
 
     def of_label(self, label, orders):
@@ -181,39 +196,67 @@ class Reference:
             result = Counter()
             counts = key[1]
             for tables in product(*[range(1, n + 1) for _, n in counts]):
-                weight = self.houses("H", label, [(o[0], n, t) for (o, n), t in zip(counts, tables, strict=True)])
+                cells = [(o[0], n, t) for (o, n), t in zip(counts, tables, strict=True)]
+                weight = self.restaurants(self.first, label, cells)
                 of_rule, of_class, of_word = Counter(), Counter(), Counter()
                 for ((symbol, *dish), _), t in zip(counts, tables, strict=True):
-                    weight *= self.last_base("H", symbol, dish) ** t
+                    weight *= self.base(self.first, symbol, dish) ** t
                     if self.is_classed(dish[0]):
                         of_class[symbol, self.rule_class[dish[0]]] += t
                         of_word[dish[0]] += t
-                    elif self.levels == 3:
-                        of_rule[tuple(dish)] += t
+                    elif len(self.levels) > 1:
+                        of_rule[int(self.levels[1][1][symbol]), tuple(dish)] += t
                 for others, below in self.below(label, of_rule, of_class, of_word).items():
                     result[sum(tables), *others] += weight * below
             self.known[key] = result
         return self.known[key]
 
     def below(self, label, of_rule, of_class, of_word):
-        """The same for what the tables of H order, without theirs."""
+        """The same for what the tables of the first level order, without theirs."""
         key = label, *(tuple(sorted(counts.items())) for counts in (of_rule, of_class, of_word))
         if key not in self.known:
-            rules = self.last_kind("I", label, [(label, dish, n) for dish, n in of_rule.items()])
-            words = self.last_kind("W", label, [((label, self.rule_class[r]), r, n) for r, n in of_word.items()])
+            rules = self.next_levels(1, label, of_rule)
+            words = self.last_kind("word", label, [((label, self.rule_class[r]), r, n) for r, n in of_word.items()])
             classes = Counter()
             for tables in product(*[range(1, n + 1) for n in of_class.values()]):
                 cells = [(symbol, n, t) for ((symbol, _), n), t in zip(of_class.items(), tables, strict=True)]
-                weight = self.houses("J", label, cells)
+                weight = self.restaurants("class", label, cells)
                 of_label = Counter()
                 for (_, klass), t in zip(of_class, tables, strict=True):
                     of_label[klass] += t
-                for t, value in self.last_kind("JX", label, [(label, k, n) for k, n in of_label.items()]).items():
+                cells = [(label, k, n) for k, n in of_label.items()]
+                for t, value in self.last_kind("label_class", label, cells).items():
                     classes[sum(tables), t] += weight * value
             self.known[key] = {
-                (i, j, w, x): rules[i] * words[w] * classes[j, x] for i, w, (j, x) in product(rules, words, classes)
+                (*i, j, w, x): rules[i] * words[w] * classes[j, x] for i, w, (j, x) in product(rules, words, classes)
             }
         return self.known[key]
+
+    def next_levels(self, number, label, orders):
+        """{number of tables at this level of rules and each after it: sum of weights}; unused levels have none.
+
+        Parameters
+        ----------
+        orders : dict
+            Of (restaurant, dish): the number of customers.
+        """
+        n_unused = len(self.kinds) - len(WORD_KINDS) - max(number, len(self.levels))
+        if number >= len(self.levels):
+            return {(0,) * n_unused: 1.0}
+        kind, context = self.levels[number]
+        result = Counter()
+        for tables in product(*[range(1, n + 1) for n in orders.values()]):
+            rows = list(zip(orders.items(), tables, strict=True))
+            weight = self.restaurants(kind, label, [(place, n, t) for ((place, _), n), t in rows])
+            weight *= prod(self.base(kind, place, dish) ** t for ((place, dish), _), t in rows)
+            further = Counter()
+            if number + 1 < len(self.levels):
+                next_context = self.levels[number + 1][1]
+                for ((place, dish), _), t in rows:
+                    further[int(next_context[context.tolist().index(place)]), dish] += t
+            for others, value in self.next_levels(number + 1, label, further).items():
+                result[sum(tables), *others] += weight * value
+        return result
 
     def last_kind(self, kind, label, counts):
         """{number of tables: sum of weights} of restaurants whose tables are no customers elsewhere.
@@ -225,8 +268,8 @@ class Reference:
         result = Counter()
         for tables in product(*[range(1, n + 1) for _, _, n in counts]):
             rows = list(zip(counts, tables, strict=True))
-            weight = self.houses(kind, label, [(house, n, t) for (house, _, n), t in rows])
-            result[sum(tables)] += weight * prod(self.last_base(kind, house, dish) ** t for (house, dish, _), t in rows)
+            weight = self.restaurants(kind, label, [(place, n, t) for (place, _, n), t in rows])
+            result[sum(tables)] += weight * prod(self.base(kind, place, dish) ** t for (place, dish, _), t in rows)
         return result
 
     def by_label(self, bits):
@@ -247,7 +290,7 @@ class Reference:
         """The exact posterior distribution of the bits and the number of tables of every kind."""
         weights = {}
         for bits in self.all_bits():
-            parts = {(0,) * len(KINDS): 1.0}
+            parts = {(0,) * len(self.kinds): 1.0}
             for label, orders in self.by_label(bits).items():
                 longer = Counter()
                 for (tables, weight), (more, factor) in product(parts.items(), self.of_label(label, orders).items()):
@@ -272,8 +315,8 @@ class Integrated(Reference):
         self.grid = np.meshgrid((points + 1) / 2, strengths)
         self.grid_weight = np.outer(strength_weights, weights / 2)
 
-    def houses(self, kind, label, cells):
-        key = kind, label, by_house(cells)
+    def restaurants(self, kind, label, cells):
+        key = kind, label, by_restaurant(cells)
         if key not in self.known:
             values = self.grid_weight * self.weight(*self.grid, key[2])
             if self.moment and self.moment[:2] == (kind, label):
@@ -285,12 +328,12 @@ class Integrated(Reference):
         return sum(self.probability(bits) for bits in self.all_bits())
 
 
-def by_house(cells):
+def by_restaurant(cells):
     """The customers and tables of each restaurant's dishes, without names."""
-    houses = defaultdict(list)
-    for house, n, t in cells:
-        houses[house].append((n, t))
-    return tuple(sorted(tuple(sorted(own)) for own in houses.values()))
+    restaurants = defaultdict(list)
+    for name, n, t in cells:
+        restaurants[name].append((n, t))
+    return tuple(sorted(tuple(sorted(own)) for own in restaurants.values()))
 
 
 def normalised(weights):

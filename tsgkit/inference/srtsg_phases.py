@@ -10,12 +10,13 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from tsgkit._refined_sampler import RefinedSampler
-from tsgkit._sr import KINDS, SrSampler
+from tsgkit._subcategories import SplitSampler
 from tsgkit.checks import require_amounts
 from tsgkit.inference.insertion import InsertionSampling
 from tsgkit.inference.phases import Averaging, Record, State, sampled_model
 from tsgkit.inference.srtsg_settings import SrSettings
 from tsgkit.inference.tsg import AVERAGE_PREFIX, TsgMaterial
+from tsgkit.models.back_off import Levels
 from tsgkit.models.model import Model, Stage, parts_of
 from tsgkit.models.rules import TreeArrays, number_rules
 from tsgkit.models.srtsg import (
@@ -26,10 +27,11 @@ from tsgkit.models.srtsg import (
     make_sampler,
     raw_probabilities,
     refined_probabilities,
+    split_levels,
 )
 from tsgkit.models.srtsg_cascade import rule_cascade, site_cascade
 from tsgkit.models.srtsg_insertion import InsertionGrammar, refined_corpus, refined_trees
-from tsgkit.models.srtsg_sites import SiteGrammar, SiteMeans, make_site_sampler
+from tsgkit.models.srtsg_sites import SiteGrammar, SiteMeans, make_site_sampler, site_levels
 from tsgkit.models.subcategories import INSERTION_PREFIX, SYMBOLS_WITH_INSERTION, read_splits, symbol_names
 from tsgkit.treebank import FlatCorpus
 from tsgkit.treebank.prepare import preparation_of
@@ -70,7 +72,7 @@ class Unsplit:
     def symbols(self) -> np.ndarray:
         return self.corpus.label.astype(np.int32)
 
-    def pass_parameters(self, sampler: SrSampler) -> None:
+    def pass_parameters(self, sampler: SplitSampler) -> None:
         """A new sampler has the first parameters already."""
 
     def exported(self, stages: list[Stage], n_samples: int, state: State) -> Model:
@@ -110,7 +112,7 @@ class Refined(Protocol):
         """The symbol of every node."""
         ...
 
-    def pass_parameters(self, sampler: SrSampler) -> None:
+    def pass_parameters(self, sampler: SplitSampler) -> None:
         """Let a sampler go on with the present parameters."""
         ...
 
@@ -171,7 +173,7 @@ class SplitPhase(SrPhase):
         require_amounts(state["bits"], "uint8", (material.corpus.n_nodes,))
         sampling = SplitSampling(self, material, splits, state["groups"])
         sampling.sampler.set_parameters(state["parameters"])
-        sampling.sampler.restore(state["bits"], {kind: state[f"{SEATING_PREFIX}{kind}"] for kind in KINDS})
+        sampling.sampler.restore(state["bits"], parts_of(state, SEATING_PREFIX))
         sampling.means = RuleMeans.restored(parts_of(state, MEAN_PREFIX), sampling.sampler, material.words)
         return sampling
 
@@ -198,7 +200,7 @@ class SplitSampling:
             groups,
             splits[-1],
             base=settings.base,
-            levels=settings.levels,
+            back_off=settings.rule_back_off,
             seed=material.seed,
         )
         self.means = RuleMeans()
@@ -211,7 +213,7 @@ class SplitSampling:
         """The refined symbol of every node."""
         return self.subcategories.number[2 * self.groups + self.sampler.bits()]
 
-    def pass_parameters(self, sampler: SrSampler) -> None:
+    def pass_parameters(self, sampler: SplitSampler) -> None:
         sampler.set_parameters(self.sampler.parameters())
 
     def refined_sites(self) -> "RefinedSites":
@@ -234,7 +236,7 @@ class SplitSampling:
             self.merge(iteration)
         if step >= settings.merge_step and self.phase.averaging.takes(step):
             self.means.add(self.sampler, self.material.words)
-        n_rules = float((self.sampler.cells("rule")[0] > 0).sum())
+        n_rules = float((self.sampler.cells(self.sampler.kinds[0])[0] > 0).sum())
         return {
             "log_joint": log_joint,
             "acceptance": n_accepted / max(n_proposed, 1),
@@ -281,9 +283,9 @@ class SplitSampling:
             self.subcategories,
             self.sampler.blocks(),
             means.mean(),
-            self.sampler.houses("rule")[0],
+            self.sampler.restaurants(self.sampler.kinds[0])[0],
             raw_probabilities(material.trees, material.settings.base, self.subcategories, with_classes),
-            material.settings.levels,
+            split_levels(material.settings.rule_back_off, self.subcategories),
         )
         return material.exported(rule_cascade(refined, self.splits), means.n_samples, self.state())
 
@@ -311,13 +313,9 @@ class RefinedSites:
     def __init__(self, material: Unsplit, splits: list[Subcategories]) -> None:
         self.material, self.splits = material, splits
         settings = material.settings
+        self.levels = site_levels(settings.rule_back_off, splits[-1])
         self.sampler: RefinedSampler = make_site_sampler(
-            material.trees,
-            material.words,
-            splits[-1],
-            base=settings.base,
-            levels=settings.levels,
-            seed=material.seed,
+            material.trees, material.words, splits[-1], self.levels, base=settings.base, seed=material.seed
         )
         if settings.stop_prob is not None:
             self.sampler.set_stops(settings.stop_prob)
@@ -340,7 +338,7 @@ class RefinedSites:
         symbols = splits[-1].number[2 * groups + bits]
         sites.sampler.restore(symbols, state["sites"], parts_of(state, SEATING_PREFIX))
         means = parts_of(state, MEAN_PREFIX)
-        sites.means = SiteMeans.restored(means, sites.sampler, material.words, material.settings.levels)
+        sites.means = SiteMeans.restored(means, sites.sampler, material.words, sites.levels)
         return sites
 
     def state(self) -> dict[str, np.ndarray]:
@@ -357,17 +355,17 @@ class RefinedSites:
         return {f"{MEAN_PREFIX}{name}": value for name, value in self.means.state().items()}
 
     def add_to_mean(self) -> None:
-        self.means.add(self.sampler, self.material.words, self.material.settings.levels)
+        self.means.add(self.sampler, self.material.words, self.levels)
 
     def parts(self) -> "SiteParts":
         """What the grammar of the mean is made of, or of the present sample if the run is not so far."""
         material, settings, means = self.material, self.material.settings, self.means
         if not means.n_samples:
             means = SiteMeans()
-            means.add(self.sampler, material.words, settings.levels)
+            means.add(self.sampler, material.words, self.levels)
         subcategories = self.splits[-1]
         return SiteParts(
-            material.corpus, material.trees, material.words, subcategories, means, settings.base, settings.levels
+            material.corpus, material.trees, material.words, subcategories, means, settings.base, self.levels
         )
 
     def cascade(self, grammar: SiteGrammar) -> list[Stage]:
@@ -383,7 +381,7 @@ class SiteParts(NamedTuple):
     subcategories: Subcategories
     means: SiteMeans
     base: str
-    levels: int
+    levels: Levels
 
 
 class HasSites(Protocol):

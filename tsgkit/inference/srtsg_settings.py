@@ -6,6 +6,7 @@ from tsgkit.errors import UsageError
 from tsgkit.inference.insertion import InsertionSettings
 from tsgkit.inference.phases import Averaging, Record
 from tsgkit.inference.settings import SamplingSettings
+from tsgkit.models.back_off import BACK_OFFS, BackOff
 from tsgkit.models.base_distributions import BASE_DISTRIBUTIONS
 
 LOSSES = ("marginal", "joint")
@@ -26,9 +27,12 @@ class SrSettings(SamplingSettings):
         How often every subcategory is split in two.
     split_iterations : int
         Sweeps over the treebank after every split; annealing begins anew with every one.
-    levels : {1, 2, 3}
-        3: refined rules back off to rules whose root has no subcategory, and these to the base distribution P0; 1 and
-        2: to P0 directly.
+    back_off : str
+        What refined rules back off to before the base distribution P0; see `tsgkit.models.back_off`. With
+        ``unrefined``, these are rules whose root has no subcategory.
+    levels : int, optional
+        How many levels of the back-off are in use, P0 among them; unless given, all. With ``unrefined`` there are 3;
+        with 2, refined rules back off to P0 directly, with 1, fragments do.
     base : str
         The base distribution P0 of rules; see `tsgkit.models.base_distributions`.
     merge : float
@@ -56,7 +60,8 @@ class SrSettings(SamplingSettings):
 
     splits: int = 4
     split_iterations: int = 200
-    levels: int = 3
+    back_off: str = "unrefined"
+    levels: int | None = None
     base: str = "uniform"
     merge: float = 0.5
     merge_loss: str = "marginal"
@@ -77,7 +82,9 @@ class SrSettings(SamplingSettings):
         self.require_choice("base", BASE_DISTRIBUTIONS.names)
         self.require_choice("merge_loss", LOSSES)
         self.require_choice("type_mode", MODES)
-        self.require_choice("levels", (1, 2, 3))
+        self.require_choice("back_off", BACK_OFFS.names)
+        if self.levels is not None:
+            self.require_choice("levels", range(1, BACK_OFFS[self.back_off].n_levels + 1))
         self.require_choice("sites", SITE_SAMPLERS)
         self.require_least(1, "splits", "split_iterations")
         self.require("splits", self.splits <= MOST_SPLITS, "more would make over a thousand of every label")
@@ -103,6 +110,11 @@ class SrSettings(SamplingSettings):
             average=self.average,
             average_every=self.average_every,
         )
+
+    @property
+    def rule_back_off(self) -> BackOff:
+        """The back-off with the levels that are in use."""
+        return BACK_OFFS[self.back_off].truncated(self.levels)
 
     @property
     def iterations(self) -> int:

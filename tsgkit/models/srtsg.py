@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from tsgkit._sr import SrSampler
+from tsgkit._subcategories import SplitSampler, choices_of
 from tsgkit.checks import require_amounts
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.grammar.weighted import RULE_KINDS
+from tsgkit.models.back_off import UNREFINED_ROOT, BackOff, BackOffSymbols, Levels, RefinedSymbols
 from tsgkit.models.base_distributions import base_weights, shares
 from tsgkit.models.rules import TreeArrays
 from tsgkit.treebank import FlatCorpus, Lexicon
@@ -169,22 +170,28 @@ def make_sampler(
     subcategories: Subcategories,
     *,
     base: str = "frequency",
-    levels: int = 3,
+    back_off: BackOff = UNREFINED_ROOT,
     seed: int = 0,
-) -> SrSampler:
+) -> SplitSampler:
     """A sampler with nobody seated."""
-    return SrSampler(
+    return SplitSampler(
         trees,
         groups,
         subcategories.group_label,
         subcategories.n_options,
+        split_levels(back_off, subcategories),
         refined_probabilities(trees, words, base, subcategories),
         words.rule_class,
         lexical_shares(trees),
         words.class_word_base,
-        levels=levels,
         seed=seed,
     )
+
+
+def split_levels(back_off: BackOff, subcategories: Subcategories) -> Levels:
+    """The levels of a back-off over the symbols ``2 group + option``, whose rules have restaurants in any case."""
+    group = np.arange(len(subcategories.group_label), dtype=np.int32)
+    return back_off.over(RefinedSymbols(np.repeat(subcategories.group_label, 2), np.repeat(group, 2)), least=1)
 
 
 @dataclass
@@ -194,15 +201,15 @@ class RuleMeans:
     Attributes
     ----------
     values : dict of ndarray
-        ``rule`` and ``base``: cached weights of H and I per cell; ``rule_bridge`` per symbol ``2 group + option`` and
-        ``base_bridge`` per label: weights of backing off; ``word`` per word cell: W; ``word_bridge`` per (tag, class):
-        of a word not seen with them; ``class``: J per symbol and class. Sums, to be divided by `n_samples`.
+        For every level of rules, by its name: cached weights per cell, and ``NAME_bridge``, weights of backing off, per
+        restaurant; ``word`` per word cell: W; ``word_bridge`` per (tag, class): of a word not seen with them;
+        ``class``: J per symbol and class. Sums, to be divided by `n_samples`.
     """
 
     n_samples: int = 0
     values: dict[str, np.ndarray] = field(default_factory=dict)
 
-    def add(self, sampler: SrSampler, words: Words) -> None:
+    def add(self, sampler: SplitSampler, words: Words) -> None:
         """Add the present state of a sampler."""
         for name, value in sample_weights(sampler, words).items():
             self.values[name] = self.values[name] + value if name in self.values else value
@@ -216,7 +223,7 @@ class RuleMeans:
         return {"samples": np.array([self.n_samples], dtype=np.int64), **self.values}
 
     @classmethod
-    def restored(cls, state: dict[str, np.ndarray], sampler: SrSampler, words: Words) -> "RuleMeans":
+    def restored(cls, state: dict[str, np.ndarray], sampler: SplitSampler, words: Words) -> "RuleMeans":
         """What `state` gave, if it is of samples like the present one; a ValueError says what is not."""
         values = {name: value for name, value in state.items() if name != "samples"}
         n_samples = restored_sums(values, state["samples"], sample_weights(sampler, words))
@@ -233,31 +240,32 @@ def restored_sums(values: dict[str, np.ndarray], n_samples: np.ndarray, sample: 
     return int(n_samples[0])
 
 
-def cached(sampler: SrSampler, kind: str, house_of: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def cached(sampler: SplitSampler, kind: str) -> tuple[np.ndarray, np.ndarray]:
     """The cached weight of every cell of a kind, and the weight of every restaurant's bridge."""
-    customers, tables, discount, strength = sampler.houses(kind)
+    customers, tables, discount, strength = sampler.restaurants(kind)
     counts, cell_tables = sampler.cells(kind)
-    weight = np.maximum(counts - discount[house_of] * cell_tables, 0.0) / (strength + customers)[house_of]
+    place = sampler.restaurant_of_cells(kind)
+    weight = np.maximum(counts - discount[place] * cell_tables, 0.0) / (strength + customers)[place]
     return weight, (strength + discount * tables) / (strength + customers)
 
 
-def sample_weights(sampler: SrSampler, words: Words) -> dict[str, np.ndarray]:
+def sample_weights(sampler: SplitSampler, words: Words) -> dict[str, np.ndarray]:
     """What `RuleMeans` adds up."""
     blocks = sampler.blocks()
     result: dict[str, np.ndarray] = {}
-    for kind in ("rule", "base"):
-        result[kind], result[f"{kind}_bridge"] = cached(sampler, kind, sampler.house_of_cells(kind))
+    for kind in sampler.rule_kinds:
+        result[kind], result[f"{kind}_bridge"] = cached(sampler, kind)
     if not words.classes:
         return result
     n_classes = len(words.classes)
     is_word = blocks["word_class"] >= 0
     label, word_class = blocks["label"][is_word], blocks["word_class"][is_word]
     # J_x, densely: labels by classes; and J_{x_k}: symbols by classes.
-    weight, bridge = cached(sampler, "label_class", sampler.house_of_cells("label_class"))
+    weight, bridge = cached(sampler, "label_class")
     of_label = np.tile(bridge[:, None] / n_classes, (1, n_classes))
-    cells, first = np.unique(blocks["label_class"][is_word], return_index=True)
+    cells, first = np.unique(blocks["label_class_cell"][is_word], return_index=True)
     of_label[label[first], word_class[first]] += weight[cells]
-    weight, bridge = cached(sampler, "class", sampler.house_of_cells("class"))
+    weight, bridge = cached(sampler, "class")
     symbol_label = np.repeat(sampler.group_labels(), 2)
     of_symbol = bridge[:, None] * of_label[symbol_label]
     cells, first = np.unique(blocks["class_first"][is_word], return_index=True)
@@ -265,12 +273,11 @@ def sample_weights(sampler: SrSampler, words: Words) -> dict[str, np.ndarray]:
     for option in range(2):
         of_symbol[2 * group + option, word_class[first]] += weight[cells + option]
     result["class"] = of_symbol
-    house_of = sampler.house_of_cells("word")
-    weight, bridge = cached(sampler, "word", house_of)
-    class_of_house = np.zeros(len(bridge), dtype=np.int64)
-    class_of_house[blocks["word_house"][is_word]] = word_class
-    unseen = bridge * words.class_word_base[class_of_house]
-    result["word"], result["word_bridge"] = weight + unseen[house_of], unseen
+    weight, bridge = cached(sampler, "word")
+    class_of = np.zeros(len(bridge), dtype=np.int64)
+    class_of[blocks["word_restaurant"][is_word]] = word_class
+    unseen = bridge * words.class_word_base[class_of]
+    result["word"], result["word_bridge"] = weight + unseen[sampler.restaurant_of_cells("word")], unseen
     return result
 
 
@@ -302,9 +309,10 @@ class RuleLists:
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells of H as rules: of every one its block, place in it, symbols, and places in the restaurants below."""
+    """The cells of the first level as rules: of every one its block, option, children's options, and symbols."""
 
     block: np.ndarray
+    option: np.ndarray
     below: np.ndarray
     parent: np.ndarray
     left: np.ndarray
@@ -313,29 +321,20 @@ class Cells:
 
     @classmethod
     def of(cls, blocks: dict[str, np.ndarray], number: np.ndarray) -> "Cells":
-        n_cells = 2 << blocks["n_children"]
-        block = np.repeat(np.arange(len(n_cells)), n_cells)
-        place = np.arange(len(block)) - blocks["first"][block]
+        block, option, below = choices_of(blocks)
         n_children = blocks["n_children"][block]
-        left_bit = np.where(n_children == 2, place >> 1 & 1, place & 1)
+        left_bit = np.where(n_children == 2, below >> 1, below)
         left = np.where(n_children > 0, number[2 * blocks["left_group"][block] + left_bit], -1)
-        right = np.where(n_children > 1, number[2 * blocks["right_group"][block] + (place & 1)], -1)
-        return cls(
-            block,
-            place & ((1 << n_children) - 1),
-            number[2 * blocks["group"][block] + (place >> n_children)],
-            left,
-            right,
-            n_children == 0,
-        )
+        right = np.where(n_children > 1, number[2 * blocks["right_group"][block] + (below & 1)], -1)
+        return cls(block, option, below, number[2 * blocks["group"][block] + option], left, right, n_children == 0)
 
 
 @dataclass
 class RefinedGrammar:
     """The additive transform of a mean of samples, and its projections to earlier splits.
 
-    Symbols: the refined symbols as `Subcategories.number` counts them, then for every label ``x''``, whose rules have
-    a root without subcategory, and then for every label "any subcategory", which bridges to all of them.
+    Symbols: the refined symbols as `Subcategories.number` counts them, then those of `BackOffSymbols`, and then for
+    every label "any subcategory", which bridges to all of them.
 
     Parameters
     ----------
@@ -350,8 +349,9 @@ class RefinedGrammar:
     frequency : ndarray, one per symbol ``2 group + option``
         How many nodes have it.
     raw : ndarray, one per rule
-        The probability of each treebank rule in the last base.
-    levels : int
+        The probability of each treebank rule in the base distribution P0.
+    levels : Levels
+        Of `split_levels`.
     """
 
     corpus: FlatCorpus
@@ -362,7 +362,7 @@ class RefinedGrammar:
     weights: dict[str, np.ndarray]
     frequency: np.ndarray
     raw: np.ndarray
-    levels: int
+    levels: Levels
 
     def __post_init__(self) -> None:
         self.number = self.subcategories.number
@@ -370,8 +370,9 @@ class RefinedGrammar:
         self.n_refined = len(self.label)
         self.symbol_frequency = self.frequency[self.subcategories.exists]
         self.n_labels = len(self.corpus.labels)
-        self.unrefined = self.n_refined + np.arange(self.n_labels)
-        self.any_of = self.unrefined + self.n_labels
+        symbol_label = np.repeat(self.subcategories.group_label, 2)
+        self.back_off = BackOffSymbols(self.levels, symbol_label, self.n_labels, self.n_refined)
+        self.any_of = self.back_off.end + np.arange(self.n_labels)
 
     def grammar(self) -> WeightedGrammar:
         """The grammar of the finest symbols."""
@@ -379,8 +380,7 @@ class RefinedGrammar:
         self.add_seen(rules)
         self.add_back_off(rules)
         words = self.add_words(rules) if self.words.classes else list(self.corpus.words)
-        every_label = np.arange(self.n_labels)
-        label = np.concatenate([self.label, every_label, every_label])
+        label = np.concatenate([self.label, self.back_off.label, np.arange(self.n_labels)])
         root_label = int(self.corpus.label[0])
         root = int(self.number[2 * np.flatnonzero(self.subcategories.group_label == root_label)[0]])
         return WeightedGrammar(self.corpus.labels, words, label.astype(np.int32), root, **rules.arrays())
@@ -391,42 +391,43 @@ class RefinedGrammar:
         word = self.trees.rule_word[blocks["rule"][cells.block]]
         # Words with classes have restaurants of their own.
         is_rule = blocks["word_class"][cells.block] < 0
-        levels = [(self.weights["rule"], np.arange(len(cells.block)), cells.parent)]
-        if self.levels >= 3:
-            unrefined = self.unrefined[blocks["label"][cells.block]]
-            levels.append((self.weights["base"], blocks["base_first"][cells.block] + cells.below, unrefined))
-        for weights, place, parents in levels:
-            # Several cells of H can stand above the same cell.
+        symbol = 2 * blocks["group"][cells.block] + cells.option
+        for name, context in self.levels.used:
+            parents = self.back_off.of_level[name][context[symbol]] if name in self.back_off.of_level else cells.parent
+            place = blocks[f"first_{name}"][cells.block, cells.option] + cells.below
+            # Several cells of the first level can stand above the same cell.
             chosen = np.flatnonzero(is_rule)
             used, first = np.unique(place[chosen], return_index=True)
             chosen = chosen[first]
             lexical = cells.is_word[chosen]
-            value, chosen_words = weights[used], chosen[lexical]
+            value, chosen_words = self.weights[name][used], chosen[lexical]
             rules.add("lexical", value[lexical], parents[chosen_words], word[chosen_words])
             others = chosen[~lexical]
             rules.add_with_children(value[~lexical], parents[others], cells.left[others], cells.right[others])
 
     def add_back_off(self, rules: RuleLists) -> None:
-        """The bridges down the levels, and the last base: treebank rules with children of any subcategory."""
+        """The bridges down the levels, and P0: treebank rules with children of any subcategory."""
         trees = self.trees
         in_base = np.flatnonzero(self.raw > 0)
         has_base = np.zeros(self.n_labels, dtype=bool)
         has_base[trees.rule_label[in_base]] = True
         goes = np.flatnonzero(has_base[self.label])
-        bridge = self.weights["rule_bridge"][self.subcategories.exists]
+        bridge = self.weights[f"{self.levels.names[0]}_bridge"][self.subcategories.exists]
         if self.words.classes:
             bridge = bridge * (1.0 - lexical_shares(trees))[self.label]
-        rules.add("bridge", bridge[goes], goes, self.unrefined[self.label[goes]])
-        value = self.raw.copy()
-        if self.levels >= 3:
-            value *= self.weights["base_bridge"][trees.rule_label]
+        rules.add("bridge", bridge[goes], goes, self.back_off.next_of(0)[self.subcategories.exists][goes])
+        for name, symbols, labels, below in self.back_off.bridges():
+            rules.add("bridge", self.weights[f"{name}_bridge"] * has_base[labels], symbols, below)
+        value, of_label = self.raw.copy(), self.back_off.of_label
+        if self.back_off.last is not None:
+            value *= self.weights[f"{self.back_off.last}_bridge"][trees.rule_label]
         lexical = in_base[trees.rule_word[in_base] >= 0]
-        rules.add("lexical", value[lexical], self.unrefined[trees.rule_label[lexical]], trees.rule_word[lexical])
+        rules.add("lexical", value[lexical], of_label[trees.rule_label[lexical]], trees.rule_word[lexical])
         others = in_base[trees.rule_word[in_base] < 0]
         left, right = trees.rule_left_label[others], trees.rule_right_label[others]
         rules.add_with_children(
             value[others],
-            self.unrefined[trees.rule_label[others]],
+            of_label[trees.rule_label[others]],
             self.any_of[left],
             np.where(right >= 0, self.any_of[right], -1),
         )
@@ -436,13 +437,14 @@ class RefinedGrammar:
     def add_words(self, rules: RuleLists) -> list[str]:
         """The lexical rules of all words, and of the classes that stand for new ones; returns all words."""
         trees, blocks, weights = self.trees, self.blocks, self.weights
-        back_off = weights["rule_bridge"][self.subcategories.exists] * lexical_shares(trees)[self.label]
+        first_level = self.levels.names[0]
+        back_off = weights[f"{first_level}_bridge"][self.subcategories.exists] * lexical_shares(trees)[self.label]
         of_class = weights["class"][self.subcategories.exists] * back_off[:, None]
         is_word = blocks["word_class"] >= 0
         # Per tag and class: of a word of the class that the tag was not seen with.
         unseen = np.zeros((self.n_labels, len(self.words.classes)))
-        house = weights["word_bridge"][blocks["word_house"][is_word]]
-        unseen[blocks["label"][is_word], blocks["word_class"][is_word]] = house
+        of_tag = weights["word_bridge"][blocks["word_restaurant"][is_word]]
+        unseen[blocks["label"][is_word], blocks["word_class"][is_word]] = of_tag
         order = np.argsort(self.label, kind="stable")
         starts = np.searchsorted(self.label[order], np.arange(self.n_labels + 1))
         symbols_of = [order[starts[tag] : starts[tag + 1]] for tag in range(self.n_labels)]
@@ -456,11 +458,11 @@ class RefinedGrammar:
         numbers = np.flatnonzero(is_word)
         for option in range(2):
             symbols = self.number[2 * blocks["group"][numbers] + option]
-            value = np.where(symbols >= 0, weights["rule"][blocks["first"][numbers] + option], 0.0)
+            value = np.where(symbols >= 0, weights[first_level][blocks[f"first_{first_level}"][numbers, option]], 0.0)
             rules.add("lexical", value, symbols, trees.rule_word[blocks["rule"][numbers]])
         # ... and the part that backs off.
         word_cell = np.zeros(trees.n_rules, dtype=np.int64)
-        word_cell[blocks["rule"][is_word]] = blocks["base_first"][is_word]
+        word_cell[blocks["rule"][is_word]] = blocks["word_cell"][is_word]
         tags_of: dict[tuple[int, int], list[int]] = {}
         for rule in np.flatnonzero(self.words.rule_class >= 0).tolist():
             tag, word, klass = int(trees.rule_label[rule]), int(trees.rule_word[rule]), int(self.words.rule_class[rule])
@@ -493,11 +495,14 @@ class RefinedGrammar:
         total = np.bincount(self.label, weights=self.symbol_frequency, minlength=self.n_labels)
         share = np.ones(fine.n_symbols)
         share[: self.n_refined] = self.symbol_frequency / np.maximum(total, 1)[self.label]
-        # Words that x'' has are reached through the bridges of its symbols; "any subcategory" has none of its own.
-        down = fine.bridge[:, 0] < self.n_refined
-        above, below = fine.bridge[down].T
-        through = np.bincount(below, weights=share[above] * fine.bridge_weight[down], minlength=fine.n_symbols)
-        share[self.n_refined :] = through[self.n_refined :]
+        # Words that later levels have are reached through bridges, level by level; "any subcategory" has none.
+        share[self.n_refined :] = 0.0
+        starts = [0, *(symbols[0] for _, symbols, _, _ in self.back_off.bridges())]
+        ends = [self.n_refined, *(symbols[-1] + 1 for _, symbols, _, _ in self.back_off.bridges())]
+        for start, end in zip(starts, ends, strict=True):
+            down = (fine.bridge[:, 0] >= start) & (fine.bridge[:, 0] < end)
+            above, below = fine.bridge[down].T
+            share += np.bincount(below, weights=share[above] * fine.bridge_weight[down], minlength=fine.n_symbols)
         rules = RuleLists()
         others = trees.rule_word < 0
         columns = (trees.rule_probability, trees.rule_label, trees.rule_left_label, trees.rule_right_label)

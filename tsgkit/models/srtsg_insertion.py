@@ -63,7 +63,7 @@ class InsertionGrammar(SiteGrammar):
     def symbol_of(self) -> np.ndarray:
         """The refined symbol of every symbol of the transform, or -1."""
         refined = np.arange(self.n_symbols)
-        unrefined = np.full(2 * self.n_labels, -1)
+        unrefined = np.full(self.n_shared - 3 * self.n_symbols, -1)
         return np.concatenate([refined, refined, refined, unrefined, self.private_symbol]).astype(np.int32)
 
     def symbol_map(self, fine: WeightedGrammar, ancestor: np.ndarray) -> np.ndarray:

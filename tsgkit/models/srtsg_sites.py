@@ -20,7 +20,15 @@ import numpy as np
 from tsgkit._refined_sampler import RefinedSampler
 from tsgkit.checks import checked_rows, require_amounts
 from tsgkit.grammar import WeightedGrammar
-from tsgkit.models.back_off import UNREFINED_ROOT, RefinedSymbols
+from tsgkit.models.back_off import (
+    REFINED,
+    UNREFINED,
+    UNREFINED_ROOT,
+    BackOff,
+    BackOffSymbols,
+    Levels,
+    RefinedSymbols,
+)
 from tsgkit.models.rules import TreeArrays
 from tsgkit.models.srtsg import (
     RefinedGrammar,
@@ -32,6 +40,7 @@ from tsgkit.models.srtsg import (
     refined_probabilities,
     refinements,
     restored_sums,
+    split_levels,
 )
 from tsgkit.treebank import FlatCorpus
 
@@ -42,13 +51,13 @@ NO_CHILD = -1
 
 
 def make_site_sampler(
-    trees: TreeArrays, words: Words, subcategories: Subcategories, *, base: str, levels: int = 3, seed: int = 0
+    trees: TreeArrays, words: Words, subcategories: Subcategories, levels: Levels, *, base: str, seed: int = 0
 ) -> RefinedSampler:
-    """A sampler of sites with nobody seated."""
+    """A sampler of sites with nobody seated; the levels are of `site_levels`."""
     return RefinedSampler(
         trees,
         subcategories.label,
-        UNREFINED_ROOT.over(RefinedSymbols(subcategories.label, subcategories.label), levels),
+        levels,
         refined_probabilities(trees, words, base, subcategories),
         words.rule_class,
         lexical_shares(trees),
@@ -57,15 +66,20 @@ def make_site_sampler(
     )
 
 
-def cached(counts: np.ndarray, house: np.ndarray, houses: np.ndarray) -> np.ndarray:
+def site_levels(back_off: BackOff, subcategories: Subcategories) -> Levels:
+    """The levels of a back-off over the symbols that there are."""
+    return back_off.over(RefinedSymbols(subcategories.label, subcategories.parent))
+
+
+def cached(counts: np.ndarray, place: np.ndarray, restaurants: np.ndarray) -> np.ndarray:
     """The cached weights of dishes with these customers and tables (two rows) in these restaurants."""
-    customers, _, discount, strength = houses
-    return np.maximum(counts[0] - discount[house] * counts[1], 0.0) / (strength + customers)[house]
+    customers, _, discount, strength = restaurants
+    return np.maximum(counts[0] - discount[place] * counts[1], 0.0) / (strength + customers)[place]
 
 
-def bridges(houses: np.ndarray) -> np.ndarray:
+def bridges(restaurants: np.ndarray) -> np.ndarray:
     """The weight of a new table in every restaurant."""
-    customers, tables, discount, strength = houses
+    customers, tables, discount, strength = restaurants
     return (strength + discount * tables) / (strength + customers)
 
 
@@ -85,6 +99,13 @@ class WeightTable:
     @classmethod
     def empty(cls, n_columns: int) -> "WeightTable":
         return cls(np.empty((0, n_columns), dtype=np.int64), np.empty(0))
+
+    @classmethod
+    def restored(cls, state: dict[str, np.ndarray], name: str, ends: list[int]) -> "WeightTable":
+        """A table of a saved state, whose columns are below these ends."""
+        rows = checked_rows(state[f"{name}_rows"], [0] * len(ends), ends)
+        require_amounts(state[f"{name}_weight"], "float64", (len(rows),))
+        return cls(rows, state[f"{name}_weight"])
 
     def add(self, rows: np.ndarray, weight: np.ndarray) -> None:
         """Add weights; rows that are there already keep theirs and get more."""
@@ -111,22 +132,22 @@ class SiteMeans:
         symbol`` for a frontier. Parts come before wholes.
     fragments : WeightTable
         Of (part, root symbol): cached weights in G.
-    rules, base : WeightTable
-        Of (rule, subcategories of parent and children): cached weights in H and I.
+    rules : dict of WeightTable
+        For every level of rules, by its name, of (rule, restaurant within the label, subcategories of the children):
+        cached weights.
     values : dict of ndarray
-        ``site_bridge`` and ``rule_bridge`` per symbol, ``base_bridge`` and ``stop`` per label, ``frequency`` of every
-        symbol among the nodes; and for words with classes what `RuleMeans` has, but ``word`` and ``word_bridge`` per
-        rule.
+        ``site_bridge`` per symbol, ``NAME_bridge`` per restaurant of every level in use, ``stop`` per label,
+        ``frequency`` of every symbol among the nodes; and for words with classes what `RuleMeans` has, but ``word`` and
+        ``word_bridge`` per rule.
     """
 
     n_samples: int = 0
     number_of: dict[tuple[int, int, int], int] = field(default_factory=dict)
     fragments: WeightTable = field(default_factory=lambda: WeightTable.empty(2))
-    rules: WeightTable = field(default_factory=lambda: WeightTable.empty(4))
-    base: WeightTable = field(default_factory=lambda: WeightTable.empty(4))
+    rules: dict[str, WeightTable] = field(default_factory=dict)
     values: dict[str, np.ndarray] = field(default_factory=dict)
 
-    def add(self, sampler: RefinedSampler, words: Words, levels: int) -> None:
+    def add(self, sampler: RefinedSampler, words: Words, levels: Levels) -> None:
         """Add the present state of a sampler."""
         numbers: list[int] = []
         for rule, left, right in sampler.fragments().tolist():
@@ -139,11 +160,11 @@ class SiteMeans:
             self.values[name] = self.values[name] + value if name in self.values else value
         trees = sampler.trees
         first = np.searchsorted(sampler.symbol_labels(), np.arange(trees.n_labels))
-        for kind, table in (("rule", self.rules), ("base", self.base)):
+        for kind, context in zip(levels.names, levels.contexts, strict=True):
             rows = sampler.cells(kind)
-            label = trees.rule_label[rows[:, 0]]
-            house = first[label] + rows[:, 1] if kind == "rule" else label
-            table.add(rows[:, :4], cached(rows[:, 4:].T, house, sampler.restaurants(kind)))
+            restaurant = context[first[trees.rule_label[rows[:, 0]]]] + rows[:, 1]
+            table = self.rules.setdefault(kind, WeightTable.empty(4))
+            table.add(rows[:, :4], cached(rows[:, 4:].T, restaurant, sampler.restaurants(kind)))
         self.n_samples += 1
 
     def mean(self, name: str) -> np.ndarray:
@@ -155,13 +176,15 @@ class SiteMeans:
     def state(self) -> dict[str, np.ndarray]:
         """Everything, as arrays."""
         state = {"samples": np.array([self.n_samples], dtype=np.int64), "parts": self.parts()}
-        for name in ("fragments", "rules", "base"):
-            table = getattr(self, name)
+        tables = {"fragments": self.fragments} | {f"level_{name}": table for name, table in self.rules.items()}
+        for name, table in tables.items():
             state |= {f"{name}_rows": table.rows, f"{name}_weight": table.weight}
         return state | {f"value_{name}": value for name, value in self.values.items()}
 
     @classmethod
-    def restored(cls, state: dict[str, np.ndarray], sampler: RefinedSampler, words: Words, levels: int) -> "SiteMeans":
+    def restored(
+        cls, state: dict[str, np.ndarray], sampler: RefinedSampler, words: Words, levels: Levels
+    ) -> "SiteMeans":
         """What `state` gave, if it is of samples like the present one; a ValueError says what is not."""
         values = {name.removeprefix("value_"): state[name] for name in state if name.startswith("value_")}
         means = cls(restored_sums(values, state["samples"], sample_values(sampler, words, levels)), values=values)
@@ -171,23 +194,21 @@ class SiteMeans:
         if len(means.number_of) < len(parts):
             raise ValueError("a part stands twice")
         n_symbols = np.bincount(symbol_label, minlength=trees.n_labels)
-        for name, lowest, ends in (
-            ("fragments", [0, 0], [len(parts), len(symbol_label)]),
-            ("rules", [0] * 4, [trees.n_rules, *[int(n_symbols.max())] * 3]),
-            ("base", [0] * 4, [trees.n_rules, *[int(n_symbols.max())] * 3]),
-        ):
-            rows = checked_rows(state[f"{name}_rows"], lowest, ends)
-            require_amounts(state[f"{name}_weight"], "float64", (len(rows),))
-            setattr(means, name, WeightTable(rows, state[f"{name}_weight"]))
+        means.fragments = WeightTable.restored(state, "fragments", [len(parts), len(symbol_label)])
+        first = np.searchsorted(symbol_label, np.arange(trees.n_labels))
+        last = first + n_symbols - 1
+        for name, context in zip(levels.names, levels.contexts, strict=True) if means.n_samples else ():
+            table = WeightTable.restored(state, f"level_{name}", [trees.n_rules, *[int(n_symbols.max())] * 3])
+            means.rules[name] = table
+            labels = (trees.rule_label, trees.rule_left_label, trees.rule_right_label)
+            sizes = (context[last] - context[first] + 1, n_symbols, n_symbols)
+            for column, (of_rule, size) in enumerate(zip(labels, sizes, strict=True), start=1):
+                label = of_rule[table.rows[:, 0]]
+                if (table.rows[:, column] >= np.where(label >= 0, size[label], 1)).any():
+                    raise ValueError("a rule's subcategory is out of range")
         part, symbol = means.fragments.rows.T
         if (symbol_label[symbol] != trees.rule_label[parts[part, 0]]).any():
             raise ValueError("a fragment has a root of another label than its rule")
-        labels = (trees.rule_label, trees.rule_left_label, trees.rule_right_label)
-        for rows in (means.rules.rows, means.base.rows):
-            for column, of_rule in enumerate(labels, start=1):
-                label = of_rule[rows[:, 0]]
-                if (rows[:, column] >= np.where(label >= 0, n_symbols[label], 1)).any():
-                    raise ValueError("a rule's subcategory is not there")
         return means
 
 
@@ -210,14 +231,13 @@ def checked_parts(parts: np.ndarray, trees: TreeArrays, symbol_label: np.ndarray
     return parts
 
 
-def sample_values(sampler: RefinedSampler, words: Words, levels: int) -> dict[str, np.ndarray]:
+def sample_values(sampler: RefinedSampler, words: Words, levels: Levels) -> dict[str, np.ndarray]:
     """The values of one sample that `SiteMeans` adds up."""
     symbol_label = sampler.symbol_labels()
     n_symbols, n_labels = len(symbol_label), sampler.n_labels
     result = {
         "site_bridge": bridges(sampler.restaurants("dish")),
-        "rule_bridge": bridges(sampler.restaurants("rule")) if levels > 1 else np.ones(n_symbols),
-        "base_bridge": bridges(sampler.restaurants("base")) if levels > 2 else np.ones(n_labels),
+        **{f"{name}_bridge": bridges(sampler.restaurants(name)) for name, _ in levels.used},
         "stop": sampler.stops(),
         "frequency": np.bincount(sampler.symbols(), minlength=n_symbols).astype(np.float64),
     }
@@ -247,7 +267,7 @@ class SiteGrammar:
     """The transform of a mean of samples, and coarser grammars to prune it.
 
     Symbols: sites ``x_k`` as `Subcategories.number` counts them, then ``x_k'``, then ``x_k*`` (a site or going on),
-    then for every label ``x''`` and ``x?`` (any subcategory), then private symbols.
+    then those of `BackOffSymbols`, then for every label ``x?`` (any subcategory), then private symbols.
 
     Parameters
     ----------
@@ -258,7 +278,8 @@ class SiteGrammar:
     means : SiteMeans
     base : str
         Of the last base; see `raw_probabilities`.
-    levels : {1, 2, 3}
+    levels : Levels
+        Of `site_levels`.
     """
 
     corpus: FlatCorpus
@@ -267,7 +288,7 @@ class SiteGrammar:
     subcategories: Subcategories
     means: SiteMeans
     base: str
-    levels: int
+    levels: Levels
 
     def __post_init__(self) -> None:
         trees, words, subcategories = self.trees, self.words, self.subcategories
@@ -275,19 +296,25 @@ class SiteGrammar:
         self.label = subcategories.label
         self.n_symbols, self.n_labels = len(self.label), trees.n_labels
         self.first = np.searchsorted(self.label, np.arange(self.n_labels))
+        self.back_off = BackOffSymbols(self.levels, self.label, self.n_labels, 3 * self.n_symbols)
         # Of rules whose words have the same tag and class, the first stands for all.
-        self.word_house = np.arange(trees.n_rules)
+        self.word_restaurant = np.arange(trees.n_rules)
         is_word = words.rule_class >= 0
         if is_word.any():
             tags = np.stack([trees.rule_label, words.rule_class], axis=1)[is_word]
             _, first_of, place = np.unique(tags, axis=0, return_index=True, return_inverse=True)
-            self.word_house[is_word] = np.flatnonzero(is_word)[first_of[place.ravel()]]
+            self.word_restaurant[is_word] = np.flatnonzero(is_word)[first_of[place.ravel()]]
         self.rules = RuleLists()
 
     @property
     def n_shared(self) -> int:
         """The number of symbols that are not private."""
-        return 3 * self.n_symbols + 2 * self.n_labels
+        return self.back_off.end + self.n_labels
+
+    def first_bridge(self) -> np.ndarray:
+        """The weight with which every symbol backs off from the first level; 1 where none is in use."""
+        used = self.levels.used
+        return self.means.mean(f"{used[0][0]}_bridge") if used else np.ones(self.n_symbols)
 
     def add_rules(self, value: np.ndarray, parent: np.ndarray, rule: np.ndarray, children: list[np.ndarray]) -> None:
         """Rules with symbols in place of their labels; what is given as a child that is not there does not matter."""
@@ -308,7 +335,7 @@ class SiteGrammar:
     def finished(self, words: list[str], private_label: np.ndarray) -> WeightedGrammar:
         """The grammar of the rules that were added."""
         every_label = np.arange(self.n_labels)
-        label = np.concatenate([self.label, self.label, self.label, every_label, every_label, private_label])
+        label = np.concatenate([self.label, self.label, self.label, self.back_off.label, every_label, private_label])
         root = int(self.first[self.corpus.label[0]])
         arrays: dict[str, Any] = self.rules.arrays()
         return WeightedGrammar(self.corpus.labels, words, label.astype(np.int32), root, **arrays)
@@ -326,16 +353,15 @@ class SiteGrammar:
         trees, means, n_symbols, n_labels = self.trees, self.means, self.n_symbols, self.n_labels
         site = np.arange(n_symbols)
         inner, either = site + n_symbols, site + 2 * n_symbols
-        unrefined = 3 * n_symbols + np.arange(n_labels)
-        any_of = unrefined + n_labels
+        any_of = self.back_off.end + np.arange(n_labels)
         self.rules.add("bridge", stop, either, site)
         self.rules.add("bridge", 1.0 - stop, either, goes_on)
         has_class = self.words.rule_class >= 0
-        for table, is_base in ((means.rules, False), (means.base, True)):
+        for name, context in self.levels.used:
+            table = means.rules[name]
             rule, own, *below = table.rows[~has_class[table.rows[:, 0]]].T
             value = table.weight[~has_class[table.rows[:, 0]]] / means.n_samples
-            label = trees.rule_label[rule]
-            parent = unrefined[label] if is_base else inner[self.first[label] + own]
+            parent = self.back_off.of_level.get(name, inner)[context[self.first[trees.rule_label[rule]]] + own]
             children = [
                 either[self.first[child[rule]] + subcategory]
                 for child, subcategory in zip((trees.rule_left_label, trees.rule_right_label), below, strict=True)
@@ -343,15 +369,19 @@ class SiteGrammar:
             self.add_rules(value, parent, rule, children)
         backs_off = np.bincount(trees.rule_label[~has_class], minlength=n_labels) > 0
         goes = backs_off[self.label]
-        bridge = means.mean("rule_bridge")
+        bridge = self.first_bridge()
         if self.words.classes:
             bridge = bridge * (1.0 - lexical_shares(trees))[self.label]
-        self.rules.add("bridge", bridge[goes], inner[goes], unrefined[self.label[goes]])
+        self.rules.add("bridge", bridge[goes], inner[goes], self.back_off.next_of(0)[goes])
+        for name, symbols, labels, next_symbols in self.back_off.bridges():
+            self.rules.add("bridge", means.mean(f"{name}_bridge") * backs_off[labels], symbols, next_symbols)
         rule = np.flatnonzero(~has_class)
         label = trees.rule_label[rule]
         children = [any_of[child[rule]] for child in (trees.rule_left_label, trees.rule_right_label)]
-        value = self.raw[rule] * means.mean("base_bridge")[label]
-        self.add_rules(value, unrefined[label], rule, children)
+        value = self.raw[rule]
+        if self.back_off.last is not None:
+            value = value * means.mean(f"{self.back_off.last}_bridge")[label]
+        self.add_rules(value, self.back_off.of_label[label], rule, children)
         per_label = np.bincount(self.label, minlength=n_labels)
         self.rules.add("bridge", 1.0 / per_label[self.label], any_of[self.label], either)
         return self.add_words() if self.words.classes else list(self.corpus.words)
@@ -366,18 +396,25 @@ class SiteGrammar:
         """
         trees, means, words = self.trees, self.means, self.words
         rule, symbol = rows[:, 0], rows[:, 1]
-        own = symbol - self.first[self.label[symbol]]
         below = [np.where(child >= 0, child - self.first[self.label[child]], 0) for child in rows[:, 2:].T]
-        probability = means.base.found(np.stack([rule, np.zeros_like(own), *below], axis=1)) / means.n_samples
-        n_refinements = refinements(trees, self.subcategories)[rule]
-        last = self.raw[rule] / n_refinements * means.mean("base_bridge")[self.label[symbol]]
+
+        def through(name: str, context: np.ndarray, base: np.ndarray) -> np.ndarray:
+            """The probabilities at a level, given those at the next."""
+            restaurant = context[symbol]
+            own = restaurant - context[self.first[self.label[symbol]]]
+            found = means.rules[name].found(np.stack([rule, own, *below], axis=1)) / means.n_samples
+            return found + base * means.mean(f"{name}_bridge")[restaurant]
+
+        probability = self.raw[rule] / refinements(trees, self.subcategories)[rule]
+        for level in reversed(self.levels.used[1:]):
+            probability = through(*level, probability)
         share, word_class = lexical_shares(trees)[self.label[symbol]], words.rule_class[rule]
-        probability = probability + last
         if words.classes:
             of_class = means.mean("class")[symbol, word_class] * means.mean("word")[rule]
             probability = np.where(word_class >= 0, share * of_class, (1.0 - share) * probability)
-        probability *= means.mean("rule_bridge")[symbol]
-        return probability + means.rules.found(np.stack([rule, own, *below], axis=1)) / means.n_samples
+        for level in self.levels.used[:1]:
+            probability = through(*level, probability)
+        return probability
 
     def add_fragments(self) -> np.ndarray:
         """The rules of fragments; returns the labels of their private symbols."""
@@ -396,7 +433,8 @@ class SiteGrammar:
 
     def add_words(self) -> list[str]:
         """The lexical rules of the base where words have classes; returns all words, classes included."""
-        rows, weight = self.means.rules.rows, self.means.rules.weight / self.means.n_samples
+        table = self.means.rules[self.levels.names[0]]
+        rows, weight = table.rows, table.weight / self.means.n_samples
         lexical = self.words.rule_class[rows[:, 0]] >= 0
         symbol = self.first[self.trees.rule_label[rows[lexical, 0]]] + rows[lexical, 1]
         flat = self.flat_grammar(
@@ -404,7 +442,7 @@ class SiteGrammar:
             rows[lexical, 0],
             symbol,
             weight[lexical],
-            bridge=self.means.mean("rule_bridge"),
+            bridge=self.first_bridge(),
             of_class=self.means.mean("class"),
         )
         of_base = RuleLists()
@@ -458,7 +496,7 @@ class SiteGrammar:
         n_children = (trees.rule_left_label[rule] >= 0).astype(np.int64) + (trees.rule_right_label[rule] >= 0)
         n_cells = 2 << n_children
         first_cell = np.cumsum(n_cells) - n_cells
-        # Cells of I are shared by rules that differ in nothing but the root's subcategory.
+        # Cells without the root's subcategory are shared by rules that differ in nothing but the root's subcategory.
         _, first_row, base_cell = np.unique(
             np.stack([rule, left, right], axis=1), axis=0, return_index=True, return_inverse=True
         )
@@ -474,21 +512,24 @@ class SiteGrammar:
             "label": trees.rule_label[rule],
             "n_children": n_children,
             "word_class": word_class,
-            "word_house": self.word_house[rule],
-            "first": first_cell,
-            "base_first": np.where(word_class >= 0, rule, 4 * base_cell.ravel()),
+            "word_restaurant": self.word_restaurant[rule],
+            "word_cell": rule,
+            f"first_{REFINED.name}": np.stack([first_cell, first_cell + n_cells // 2], axis=1),
+            f"first_{UNREFINED.name}": np.stack([4 * base_cell.ravel()] * 2, axis=1),
         }
         exists = np.arange(2 * len(label)) % 2 == 0
-        weights = {"rule": cells, "base": base_cells, "rule_bridge": np.repeat(bridge, 2) * exists}
+        weights = {REFINED.name: cells, UNREFINED.name: base_cells}
+        weights[f"{REFINED.name}_bridge"] = np.repeat(bridge, 2) * exists
         if base_bridge is not None:
-            weights["base_bridge"] = base_bridge
+            weights[f"{UNREFINED.name}_bridge"] = base_bridge
         if self.words.classes:
             weights |= {"class": np.repeat(of_class, 2, axis=0)}
             weights |= {name: self.means.mean(name) for name in ("word", "word_bridge")}
         subcategories = Subcategories(label.astype(np.int32), np.ones(len(label), dtype=np.uint8), self.n_labels)
         frequency = self.means.mean("frequency") if frequency is None else frequency
+        levels = split_levels(UNREFINED_ROOT, subcategories)
         return RefinedGrammar(
-            self.corpus, trees, self.words, subcategories, blocks, weights, np.repeat(frequency, 2), self.raw, 3
+            self.corpus, trees, self.words, subcategories, blocks, weights, np.repeat(frequency, 2), self.raw, levels
         )
 
     def coarse_grammar(self, symbols: np.ndarray, ancestor: np.ndarray) -> tuple[RefinedGrammar, WeightedGrammar]:

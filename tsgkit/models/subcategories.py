@@ -264,7 +264,9 @@ def stands_beside(grammar: WeightedGrammar, n_symbols: int) -> np.ndarray:
     for rules in (grammar.binary, grammar.unary, grammar.lexical):
         makes_nodes[rules[:, 0]] = True
     is_alone[grammar.unary[:, 1]] = True
-    is_private = np.arange(grammar.n_symbols) >= 3 * n_symbols + 2 * len(grammar.labels)
+    # The last symbols that are not private go to sites or inner symbols of any subcategory.
+    to_either = (grammar.bridge[:, 1] >= 2 * n_symbols) & (grammar.bridge[:, 1] < 3 * n_symbols)
+    is_private = np.arange(grammar.n_symbols) > grammar.bridge[to_either, 0].max(initial=-1)
     return (grammar.label == NO_LABEL) | (is_private & is_alone & ~makes_nodes)
 
 

@@ -1,237 +1,41 @@
-"""The sampler of subcategories against exact posteriors and itself, and the grammars that are made of its samples."""
+"""The split sampler against exact posteriors and itself, and the grammars that are made of its samples."""
 
 from collections import Counter, defaultdict
-from itertools import cycle, islice, pairwise, product
+from itertools import islice, pairwise, product
 from math import exp, lgamma, log, prod
 
 import numpy as np
 import pytest
-from nltk.tree import Tree
 from reference import pyp
-from reference.chart import BINARY, LEXICAL, UNARY, lexical_entries
-from reference.sr import Integrated, Reference
+from reference.chart import lexical_entries
+from reference.split_setting import (
+    N_CLASSES,
+    Setting,
+    cell_names,
+    check,
+    largest_deviate,
+    refined,
+    rows_of,
+    samples,
+    seating_of,
+    smallest_p_value,
+    state_of,
+    sum_of_refinements,
+    sums_of,
+    trees_only,
+    with_types,
+)
+from reference.sr import Integrated
 
 from tsgkit._grammar_index import GrammarIndex
-from tsgkit._sr import SrSampler
+from tsgkit._subcategories import SplitSampler
 from tsgkit._tree_score import TreeScorer
+from tsgkit.models.back_off import UNREFINED_ROOT, RefinedSymbols
 from tsgkit.models.rules import number_rules
-from tsgkit.models.srtsg import (
-    RefinedGrammar,
-    RuleMeans,
-    Subcategories,
-    Words,
-    lexical_shares,
-    make_sampler,
-    raw_probabilities,
-    refinements,
-)
-from tsgkit.treebank import Binarization, FlatCorpus, Preparation, UnknownWords, load, prepare
+from tsgkit.models.srtsg import Subcategories, Words, lexical_shares, split_levels
+from tsgkit.treebank import Binarization, Preparation, UnknownWords, load, prepare
 
-BANKS = {
-    # Labels recur below themselves, so that a change of one node changes its neighbours' rules to each other's.
-    "chains": ["(TOP (X (X (X a))))", "(TOP (X (X b)))", "(TOP (X a))"],
-    "branches": ["(TOP (X (X a) (X b)))", "(TOP (X (X a) (X a)))"],
-    "labels": ["(S (N a) (V b))", "(S (N a) (V b))", "(S (N c) (V (V b)))"],
-    "one tree": ["(TOP (X (Y (X a) (Y b)) (X c)))"],
-    "words": ["(TOP (X a) (X b))", "(TOP (X c) (X a))", "(TOP (X b) (Y a))"],
-    "many words": [f"(TOP (X w{number}))" for number in range(700)],
-}
-N_CLASSES = 2
-
-
-class Setting:
-    """A small treebank with groups, a base and parameters.
-
-    Parameters
-    ----------
-    bank : str
-    n_groups : int
-        How many groups every label has but the root's; nodes take them in turn. With more than one, every third group
-        has a single option, as have labels of `whole`.
-    classes : bool
-        Words have classes: every other word is of the same.
-    """
-
-    def __init__(self, bank, *, levels=3, discount=(0.0,), n_groups=1, whole="", classes=False, base="frequency"):
-        self.corpus = FlatCorpus.from_trees(map(Tree.fromstring, BANKS[bank]))
-        self.trees = trees = number_rules(self.corpus)
-        root, n_labels = int(self.corpus.label[0]), trees.n_labels
-        rule_class = np.full(trees.n_rules, -1, dtype=np.int32)
-        self.words = Words([], rule_class, np.empty(0))
-        if classes:
-            rule_class = np.where(trees.rule_word >= 0, trees.rule_word % N_CLASSES, -1).astype(np.int32)
-            self.words = Words(["UNK", "UNK-s"], rule_class, np.array([0.2, 0.3]))
-        group_label, n_options, own = [], [], defaultdict(list)
-        for label in range(n_labels):
-            for _ in range(1 if label == root else n_groups):
-                own[label].append(len(group_label))
-                third = n_groups > 1 and len(group_label) % 3 == 2
-                is_whole = third or label == root or self.corpus.labels[label] in whole.split()
-                n_options.append(1 if is_whole else 2)
-                group_label.append(label)
-        in_turn = [cycle(numbers) for _, numbers in sorted(own.items())]
-        self.groups = np.array([next(in_turn[label]) for label in trees.label.tolist()])
-        self.subcategories = Subcategories(np.array(group_label, np.int32), np.array(n_options, np.uint8), n_labels)
-        self.base, self.levels = base, levels
-        n_pairs = 4 * n_labels + 1
-        strengths = islice(cycle([1.0, 0.4, 2.0]), n_pairs)
-        self.parameters = np.array([list(islice(cycle(discount), n_pairs)), list(strengths)])
-
-    def sampler(self, seed=1, bits=None):
-        """A sampler with these parameters, seated."""
-        sampler = self.empty_sampler(seed)
-        sampler.start(self.random_bits(seed) if bits is None else bits)
-        return sampler
-
-    def empty_sampler(self, seed=1):
-        sampler = make_sampler(
-            self.trees, self.words, self.groups, self.subcategories, base=self.base, levels=self.levels, seed=seed
-        )
-        sampler.set_parameters(self.parameters)
-        return sampler
-
-    def random_bits(self, seed=1):
-        bits = np.random.default_rng(seed).integers(0, 2, len(self.groups))
-        return bits * (self.subcategories.n_options[self.groups] > 1)
-
-    def reference(self, kind=Reference, **options):
-        raw = raw_probabilities(self.trees, self.base, self.subcategories, bool(self.words.classes))
-        parameters = {"parameters": self.parameters} if kind is Reference else {}
-        return kind(
-            self.trees,
-            groups=self.groups.tolist(),
-            group_label=self.subcategories.group_label.tolist(),
-            n_options=self.subcategories.n_options.tolist(),
-            rule_base=(raw / refinements(self.trees, self.subcategories)).tolist(),
-            rule_class=self.words.rule_class.tolist(),
-            lexical_share=lexical_shares(self.trees).tolist(),
-            class_word_base=self.words.class_word_base.tolist(),
-            **{"levels": self.levels, **parameters, **options},
-        )
-
-
-KINDS = {"H": "rule", "I": "base", "J": "class", "W": "word", "JX": "label_class"}
-
-
-def cell_names(sampler):
-    """Of every kind, what each cell is: (restaurant, number of the restaurant, dish)."""
-    names = {kind: {} for kind in KINDS}
-    blocks = sampler.blocks()
-    for row in zip(*blocks.values(), strict=True):
-        block = dict(zip(blocks, map(int, row), strict=True))
-        n, group, label, klass = (block[name] for name in ("n_children", "group", "label", "word_class"))
-        for own, left, right in product((0, 1), (0, 1) if n >= 1 else (0,), (0, 1) if n == 2 else (0,)):
-            place = own << n | (left << 1 | right if n == 2 else left)
-            symbols = (
-                2 * block["left_group"] + left if n >= 1 else -1,
-                2 * block["right_group"] + right if n > 1 else -1,
-            )
-            dish, symbol = (block["rule"], *symbols), 2 * group + own
-            names["H"][block["first"] + place] = symbol, symbol, dish
-            if klass >= 0:
-                names["W"][block["base_first"]] = (label, klass), block["word_house"], block["rule"]
-                names["J"][block["class_first"] + own] = symbol, symbol, klass
-                names["JX"][block["label_class"]] = label, label, klass
-            else:
-                names["I"][block["base_first"] + (place & ((1 << n) - 1))] = label, label, dish
-    for kind, cells in names.items():
-        assert sorted(cells) == list(range(sampler.n_cells(KINDS[kind])))
-    return names
-
-
-def seating_of(sampler):
-    """The seating as the reference has it."""
-    names, tables = cell_names(sampler), sampler.seating()
-    seating = {kind: defaultdict(dict) for kind in names}
-    for kind, cells in names.items():
-        for cell, size, number in tables[KINDS[kind]].tolist():
-            house, _, dish = cells[cell]
-            seating[kind][house][dish] = (*seating[kind][house].get(dish, ()), *[size] * number)
-    return seating
-
-
-def check(setting, sampler):
-    """What the sampler keeps up to date equals what its bits say."""
-    reference = setting.reference(parameters=sampler.parameters())
-    seating, names = seating_of(sampler), cell_names(sampler)
-    wanted = reference.customers(sampler.bits().tolist(), seating)
-    again = sampler.wanted_customers(sampler.seating())
-    for kind, name in KINDS.items():
-        found = {house: {dish: sum(own) for dish, own in dishes.items()} for house, dishes in seating[kind].items()}
-        assert found == wanted[kind]
-        customers, tables = sampler.cells(name)
-        houses = np.zeros((2, sampler.houses(name).shape[1]))
-        for cell, (house, number, dish) in names[kind].items():
-            sizes = seating[kind].get(house, {}).get(dish, ())
-            assert (customers[cell], tables[cell]) == (sum(sizes), len(sizes))
-            houses[:, number] += sum(sizes), len(sizes)
-        assert sampler.houses(name)[:2].tolist() == houses.tolist()
-        assert again[name].tolist() == customers.tolist()
-    return reference, seating
-
-
-def state_of(sampler):
-    seating = {kind: rows.tolist() for kind, rows in sampler.seating().items()}
-    houses = {kind: sampler.houses(kind).tolist() for kind in KINDS.values()}
-    return sampler.bits().tolist(), seating, houses, sampler.parameters().tolist(), sampler.n_options().tolist()
-
-
-# ---- exact posteriors ------------------------------------------------------------------------------------
-
-
-def trees_only(sampler, iteration):
-    sampler.tree_sweep(iteration)
-
-
-def with_types(sampler, iteration):
-    """Many moves of all occurrences to few of trees; alone they do not reach every state."""
-    sampler.type_sweep(iteration, 25)
-    if iteration % 3 == 0:
-        sampler.tree_sweep(iteration)
-
-
-def samples(setting, move, *, n=6000, thin=6, seed=1):
-    """Run a sampler; the bits with the number of tables of every kind, one after the other."""
-    sampler = setting.sampler(seed)
-    states = []
-    for sample in range(n):
-        for iteration in range(sample * thin, (sample + 1) * thin):
-            move(sampler, iteration)
-        tables = [int(sampler.houses(kind)[1].sum()) for kind in KINDS.values()]
-        states.append((tuple(sampler.bits().tolist()), *tables))
-    return states
-
-
-def nameless(setting, bits):
-    """The bits when the first node of every group has 0.
-
-    The two options of a group are the same but for their names, which change so slowly that the frequencies of the bits
-    themselves are not those of independent draws.
-    """
-    first = {}
-    return tuple(bit ^ first.setdefault(group, bit) for group, bit in zip(setting.groups.tolist(), bits, strict=True))
-
-
-def smallest_p_value(setting, states, reference, *, bits_only=False):
-    """Of the frequencies of the bits without names, and of the numbers of tables of every kind."""
-    posterior = reference.posterior()
-    p_values = []
-    for place in [0] if bits_only else range(1 + len(KINDS)):
-        seen, expected = Counter(), Counter()
-        for counts, weights in ((seen, Counter(states)), (expected, posterior)):
-            for state, weight in weights.items():
-                counts[nameless(setting, state[0]) if place == 0 else state[place]] += weight
-        if len(expected) > 1:
-            p_values.append(pyp.chi_square(seen, expected))
-    return min(p_values)
-
-
-def largest_deviate(setting, states):
-    """How far the share of each name at the first node of a group is from a half, in standard errors of the chain."""
-    groups = setting.groups.tolist()
-    first = [groups.index(group) for group in np.flatnonzero(setting.subcategories.n_options == 2).tolist()]
-    return max(abs(pyp.deviate([state[0][node] for state in states], 0.5)) for node in first)
-
+KINDS = ("rule", "base", "class", "word", "label_class")
 
 # There are more than a hundred comparisons: one in a hundred sets of seeds would fail.
 LIKELY = 1e-4
@@ -274,10 +78,11 @@ def test_wrong_posteriors_are_rejected(mutation):
     setting.parameters[0, 2 * n_labels : 3 * n_labels] = 0.3
     setting.parameters[:, -1] = 0.3, 0.5
     states = samples(setting, trees_only, n=8000)
-    reference = setting.reference(levels=2 if kind == "levels" else 3)
+    fewer = split_levels(UNREFINED_ROOT.truncated(2), setting.subcategories)
+    reference = setting.reference(**({"levels": fewer} if kind == "levels" else {}))
     if kind in KINDS:
         row = "ds".index(which)
-        places = list(KINDS).index(kind) * n_labels + np.arange(1 if kind == "JX" else n_labels)
+        places = KINDS.index(kind) * n_labels + np.arange(1 if kind == "label_class" else n_labels)
         reference.parameters = setting.parameters.copy()
         reference.parameters[row, places] *= (0.1, 4.0)[row]
     elif kind == "shares":
@@ -302,11 +107,11 @@ def urns(setting, bits):
     """The log probability of bits with two levels, plain words and no discounts."""
     reference = setting.reference()
     result = 0.0
-    houses = defaultdict(Counter)
+    restaurants = defaultdict(Counter)
     for symbol, *dish in reference.orders(bits):
-        houses[symbol][tuple(dish)] += 1
-    for symbol, dishes in houses.items():
-        strength = reference.pair("H", reference.label(symbol))[1]
+        restaurants[symbol][tuple(dish)] += 1
+    for symbol, dishes in restaurants.items():
+        strength = reference.pair("rule", reference.label(symbol))[1]
         result += lgamma(strength) - lgamma(strength + sum(dishes.values()))
         for dish, n in dishes.items():
             weight = strength * reference.rule_base[dish[0]]
@@ -317,7 +122,9 @@ def urns(setting, bits):
 MOMENTS = {"discount": lambda d, s: d, "strength": lambda d, s: s, "both": lambda d, s: d * s}
 
 
-@pytest.mark.parametrize(("bank", "classes", "kinds"), [("chains", False, "H I"), ("branches", True, "J W JX")])
+@pytest.mark.parametrize(
+    ("bank", "classes", "kinds"), [("chains", False, "rule base"), ("branches", True, "class word label_class")]
+)
 def test_parameters_come_as_they_should(bank, classes, kinds):
     """Bits, seats and parameters drawn in turn: posterior means against integrals."""
     setting = Setting(bank, classes=classes)
@@ -331,7 +138,7 @@ def test_parameters_come_as_they_should(bank, classes, kinds):
     n_labels, [label] = setting.trees.n_labels, np.flatnonzero(np.array(setting.corpus.labels) == "X")
     total = setting.reference(Integrated).total()
     for kind in kinds.split():
-        values = chain[:, :, list(KINDS).index(kind) * n_labels + (0 if kind == "JX" else label)].T
+        values = chain[:, :, KINDS.index(kind) * n_labels + (0 if kind == "label_class" else label)].T
         for name, moment in MOMENTS.items():
             prior = 1.0 if name == "strength" else 0.5
             expected = setting.reference(Integrated, moment=(kind, label, moment)).total() / total
@@ -372,7 +179,7 @@ class TreebankSetting(Setting):
         first = np.random.default_rng(1).integers(0, 2, len(self.trees.label))
         first *= split.n_options[self.trees.label] > 1
         self.groups = split.number[2 * self.trees.label + first]
-        self.base, self.levels = "frequency", 3
+        self.base, self.back_off = "frequency", UNREFINED_ROOT
         self.parameters = np.tile([[0.5], [1.0]], (1, 4 * self.trees.n_labels + 1))
 
 
@@ -415,7 +222,7 @@ def test_probabilities_are_those_of_the_definition(setting):
     mixed_sweeps(sampler, range(5))
     reference, seating = check(setting, sampler)
     probabilities, exists = sampler.probabilities(), setting.subcategories.exists
-    for cell, (symbol, _, dish) in cell_names(sampler)["H"].items():
+    for cell, (symbol, _, dish) in cell_names(sampler)["rule"].items():
         is_there = all(exists[part] for part in (symbol, *dish[1:]) if part >= 0)
         expected = reference.predictive(seating, symbol, *dish) if is_there else 0.0
         assert probabilities[cell] == pytest.approx(expected, rel=1e-12)
@@ -432,8 +239,8 @@ def test_counts_are_those_of_the_bits(treebank):
         reference, seating = check(treebank, sampler)
         assert sampler.log_joint() == pytest.approx(reference.log_joint(seating), abs=1e-6)
     sampler.empty()
-    for kind in KINDS.values():
-        assert not sampler.houses(kind)[:2].any()
+    for kind in sampler.kinds:
+        assert not sampler.restaurants(kind)[:2].any()
         assert not sampler.cells(kind).any()
     assert not any(len(rows) for rows in sampler.seating().values())
     sampler.start(treebank.random_bits(3))
@@ -521,7 +328,7 @@ def test_marginal_loss_is_that_of_the_definition(setting):
     sampler = setting.sampler()
     mixed_sweeps(sampler, range(4))
     reference, seating = check(setting, sampler)
-    n_customers = sampler.houses("rule")[0]
+    n_customers = sampler.restaurants("rule")[0]
     starts = setting.trees.tree_start.tolist()
     losses = np.zeros(len(setting.subcategories.n_options))
     known = {}
@@ -560,60 +367,6 @@ def test_marginal_loss_is_that_of_the_definition(setting):
 # ---- grammars --------------------------------------------------------------------------------------------
 
 
-def refined(setting, sampler):
-    means = RuleMeans()
-    means.add(sampler, setting.words)
-    symbols = 2 * setting.groups + sampler.bits()
-    return RefinedGrammar(
-        setting.corpus, setting.trees, setting.words, setting.subcategories, sampler.blocks(), means.mean(),
-        np.bincount(symbols, minlength=2 * len(setting.subcategories.group_label)),
-        raw_probabilities(setting.trees, setting.base, setting.subcategories, bool(setting.words.classes)),
-        setting.levels,
-    )  # fmt: skip
-
-
-def rows_of(setting, tree):
-    """The rows of a tree of the treebank, and its words."""
-    trees, words, rows = setting.trees, [], {}
-
-    def visit(node):
-        start, children = len(words), [child for child in (trees.left[node], trees.right[node]) if child >= 0]
-        rows[node] = None
-        if not children:
-            words.append(int(trees.rule_word[trees.rule[node]]))
-        for child in children:
-            visit(child)
-        rows[node] = int(trees.label[node]), start, len(words), (LEXICAL, UNARY, BINARY)[len(children)]
-
-    visit(int(trees.tree_start[tree]))
-    return np.array(list(rows.values()), dtype=np.int32), words
-
-
-def sum_of_refinements(setting, reference, seating, tree):
-    """The probability of a tree whatever its subcategories: from the leaves upwards, all symbols of every label."""
-    trees = setting.trees
-    symbols_of = defaultdict(list)
-    for symbol in np.flatnonzero(setting.subcategories.exists).tolist():
-        symbols_of[reference.label(symbol)].append(symbol)
-
-    def inside(node):
-        below = [
-            inside(child) if child >= 0 else {-1: 1.0} for child in (int(trees.left[node]), int(trees.right[node]))
-        ]
-        return {
-            symbol: sum(
-                reference.predictive(seating, symbol, int(trees.rule[node]), left, right)
-                * below[0][left]
-                * below[1][right]
-                for left, right in product(*below)
-            )
-            for symbol in symbols_of[int(trees.label[node])]
-        }
-
-    [value] = inside(int(trees.tree_start[tree])).values()
-    return value
-
-
 @pytest.mark.parametrize("levels", [1, 2, 3])
 @pytest.mark.parametrize("classes", [False, True])
 @pytest.mark.parametrize(("bank", "n_groups"), [("branches", 1), ("labels", 1), ("labels", 2), ("one tree", 2)])
@@ -627,7 +380,7 @@ def test_grammar_gives_trees_their_probabilities(bank, levels, classes, n_groups
     grammar = refined(setting, sampler).grammar()
     index = GrammarIndex(grammar)
     scorer = TreeScorer(index)
-    probabilities, names = sampler.probabilities(), cell_names(sampler)["H"]
+    probabilities, names = sampler.probabilities(), cell_names(sampler)["rule"]
     of_order = {(symbol, *dish): probabilities[cell] for cell, (symbol, _, dish) in names.items()}
     for tree in range(setting.trees.n_trees):
         rows, words = rows_of(setting, tree)
@@ -640,14 +393,6 @@ def test_grammar_gives_trees_their_probabilities(bank, levels, classes, n_groups
             every = ([0] * first + list(bits) for bits in product(*options))
             total = sum(prod(of_order[reference.order(node, bits)] for node in range(first, end)) for bits in every)
             assert exp(found) == pytest.approx(total, rel=1e-9)
-
-
-def sums_of(grammar):
-    """The sum of the weights of all rules of every symbol."""
-    sums = np.zeros(grammar.n_symbols)
-    for kind in ("binary", "unary", "bridge", "lexical"):
-        np.add.at(sums, getattr(grammar, kind)[:, 0], getattr(grammar, f"{kind}_weight"))
-    return sums
 
 
 @pytest.mark.parametrize("levels", [2, 3])
@@ -756,7 +501,7 @@ def test_states_that_do_not_fit_are_refused(setting):
 
     broken = {
         "does not have": [(no_option, seating), (bits[1:], seating)],
-        "not there": [
+        "out of range": [
             *damaged(lambda rows: rows * [1, 0, 1]),
             *damaged(lambda rows: rows * [1, 1, -1]),
             *damaged(lambda rows: rows - [1000, 0, 0]),
@@ -813,7 +558,7 @@ def test_calls_that_do_not_fit_are_refused(setting):
             sampler.set_parameters(wrong)
     with pytest.raises(ValueError, match="every restaurant"):
         sampler.set_parameters(good[:, 1:])
-    with pytest.raises(ValueError, match="no cells"):
+    with pytest.raises(ValueError, match="no restaurants of kind"):
         sampler.cells("words")
 
 
@@ -822,22 +567,25 @@ def test_arrays_that_do_not_fit_are_refused():
     trees, options = setting.trees, setting.subcategories.n_options
     good = {
         "groups": setting.groups, "group_label": setting.subcategories.group_label, "n_options": options,
+        "levels": split_levels(UNREFINED_ROOT, setting.subcategories),
         "rule_base": np.full(trees.n_rules, 0.5), "rule_class": setting.words.rule_class,
         "lexical_share": lexical_shares(trees), "class_word_base": setting.words.class_word_base,
     }  # fmt: skip
-    SrSampler(trees, **good)
+    symbols = RefinedSymbols(*np.repeat([setting.subcategories.group_label, np.arange(len(options))], 2, axis=1))
+    SplitSampler(trees, **good)
     for name, value, message in (
-        ("groups", setting.groups + 1, "not there"),
+        ("groups", setting.groups + 1, "out of range"),
         ("groups", setting.groups[::-1], "another label"),
         ("n_options", options + 1, "one or two"),
         ("n_options", np.full_like(options, 2), "roots"),
         ("rule_base", np.zeros(trees.n_rules), "base probability"),
-        ("rule_class", np.full(trees.n_rules, 2), "not there"),
+        ("rule_class", np.full(trees.n_rules, 2), "out of range"),
         ("rule_class", np.zeros(trees.n_rules), "without a word"),
         ("lexical_share", np.zeros(trees.n_labels), "share"),
         ("lexical_share", np.ones(trees.n_labels), "share"),
         ("class_word_base", np.zeros(N_CLASSES), "base probability"),
-        ("levels", 4, "levels"),
+        ("levels", split_levels(UNREFINED_ROOT, Subcategories.whole(trees.n_labels + 1)), "every symbol"),
+        ("levels", UNREFINED_ROOT.truncated(1).over(symbols), "no level"),
     ):
         with pytest.raises(ValueError, match=message):
-            SrSampler(trees, **(good | {name: value}))
+            SplitSampler(trees, **(good | {name: value}))
