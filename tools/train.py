@@ -43,8 +43,9 @@ Rare words:
 Subcategories (srtsg):
   --splits=N               how often every subcategory is split in two {default}
   --split-iterations=N     sweeps over the treebank after every split {default}
-  --levels=N               3: refined rules back off to rules whose root has no subcategory; 1 and 2: they do
-                           not {default}
+  --back-off=NAME          what refined rules back off to before P0: {back_offs} {default}
+  --levels=N               levels of the back-off in use, P0 among them, all unless given; unrefined has 3: rules
+                           whose root has no subcategory are left out with 2, refined rules with 1
   --merge=SHARE            the share of splits that are undone again; 0 for none {default}
   --merge-loss=NAME        which: by the smallest loss in that probability: marginal or joint {default}
   --type-mode=NAME         whether --type-moves may relabel rules onto others in use: exact (no) or map (yes, as
@@ -121,6 +122,7 @@ from tsgkit.inference.chains import Chain, Chains, Plan
 from tsgkit.inference.convergence import Diagnosis
 from tsgkit.inference.entry import MODELS
 from tsgkit.model_options import fill_preparation, model_settings, with_defaults
+from tsgkit.models.back_off import BACK_OFFS
 from tsgkit.models.base_distributions import BASE_DISTRIBUTIONS
 from tsgkit.models.model import Model
 from tsgkit.options import (
@@ -138,7 +140,9 @@ from tsgkit.progress import progress
 from tsgkit.treebank import Binarization, FlatCorpus, Lexicon, UnknownWords, prepare
 from tsgkit.treebank.prepare import preparation_of
 
-__doc__ = with_defaults(with_registered(with_choices(__doc__, base_distributions=BASE_DISTRIBUTIONS.names)))
+__doc__ = with_defaults(
+    with_registered(with_choices(__doc__, base_distributions=BASE_DISTRIBUTIONS.names, back_offs=BACK_OFFS.names))
+)
 
 
 def corpus_of(arguments: dict[str, Any], reading: Reading) -> FlatCorpus:

@@ -10,7 +10,7 @@ from nltk.tree import Tree
 from reference import pyp
 from reference.tsg import Reference
 
-from tsgkit._tsg import TsgSampler
+from tsgkit._tsg_sampler import TsgSampler
 from tsgkit.inference.entry import entry_of
 from tsgkit.inference.insertion import InsertionSettings
 from tsgkit.inference.srtsg import SrSettings

@@ -16,10 +16,11 @@ from reference.sr_sites import Frozen, Mutated, Reference, tree_weight
 from tsgkit._grammar_index import GrammarIndex
 from tsgkit._tree_score import TreeScorer
 from tsgkit._tsg_sampler import TsgSampler
+from tsgkit.models.back_off import UNREFINED_ROOT
 from tsgkit.models.rules import number_rules
 from tsgkit.models.srtsg import Subcategories, Words, lexical_shares, raw_probabilities, refinements
 from tsgkit.models.srtsg_insertion import InsertionGrammar, refined_corpus, refined_trees
-from tsgkit.models.srtsg_sites import SiteGrammar, SiteMeans, make_site_sampler
+from tsgkit.models.srtsg_sites import SiteGrammar, SiteMeans, make_site_sampler, site_levels
 from tsgkit.models.tsg import TsgAverage, TsgSample
 from tsgkit.parsing.rows import rows_of_tree
 from tsgkit.treebank import FlatCorpus
@@ -40,7 +41,7 @@ class Case:
 
     def __init__(self, bank, *, levels=3, discount=0.4, classes=False, seed=1, mistake=""):
         corpus = self.corpus = FlatCorpus.from_trees(map(Tree.fromstring, BANKS[bank]))
-        trees, self.levels = number_rules(corpus), levels
+        trees = number_rules(corpus)
         self.trees, n_labels = trees, trees.n_labels
         n_options = np.where(np.arange(n_labels) == trees.label[0], 1, 2).astype(np.uint8)
         self.subcategories = Subcategories(np.arange(n_labels, dtype=np.int32), n_options, n_labels)
@@ -51,8 +52,9 @@ class Case:
         self.words = Words(
             ["C0", "C1"] if classes else [], rule_class.astype(np.int32), np.array([0.5, 0.3])[: 2 * classes]
         )
+        self.levels = site_levels(UNREFINED_ROOT.truncated(levels), self.subcategories)
         self.sampler = make_site_sampler(
-            trees, self.words, self.subcategories, base="frequency", levels=levels, seed=seed
+            trees, self.words, self.subcategories, self.levels, base="frequency", seed=seed
         )
         n_pairs = 4 * n_labels + 1 + len(label)
         pairs = np.array([[discount * (1 + place % 3) / 2, 0.5 + place % 4] for place in range(n_pairs)])
@@ -165,9 +167,9 @@ def test_trees_weigh_the_same_under_restaurants_and_grammar(bank, classes, level
         case.sampler.blocked_sweep(iteration, joint=iteration % 2 == 0)
     means = SiteMeans()
     for _ in range(2):  # the mean of a sample with itself
-        means.add(case.sampler, case.words, levels)
-        means = SiteMeans.restored(means.state(), case.sampler, case.words, levels)
-    rules = SiteGrammar(case.corpus, case.trees, case.words, case.subcategories, means, "frequency", levels)
+        means.add(case.sampler, case.words, case.levels)
+        means = SiteMeans.restored(means.state(), case.sampler, case.words, case.levels)
+    rules = SiteGrammar(case.corpus, case.trees, case.words, case.subcategories, means, "frequency", case.levels)
     grammar = rules.grammar()
     roots = case.trees.tree_start[:-1].tolist()
     weights = [tree_weight(grammar, case.trees, root) for root in roots]

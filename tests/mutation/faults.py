@@ -28,8 +28,10 @@ TSG_INSIDE = "ext/tsgkit/_tsg_inside.pyx"
 TSG_BLOCKED = "ext/tsgkit/_tsg_blocked.pyx"
 TSG_PATHS = "ext/tsgkit/_tsg_paths.pyx"
 TSG_PARAMETERS = "ext/tsgkit/_tsg_parameters.pyx"
-SR = "ext/tsgkit/sr_sampler.hpp"
-SR_RULES = "ext/tsgkit/sr_rules.hpp"
+BACK_OFF = "ext/tsgkit/_backoff.pxd"
+REFINED_RULES = "ext/tsgkit/_refined_rules.pyx"
+SPLIT_STATE = "ext/tsgkit/_split_state.pyx"
+SPLIT_MOVES = "ext/tsgkit/_split_moves.pyx"
 REFINED_PARAMETERS = "ext/tsgkit/_refined_parameters.pyx"
 CHART = "ext/tsgkit/_chart.pyx"
 CELLS = "ext/tsgkit/_chart_cells.pxd"
@@ -49,7 +51,8 @@ BRACKET_MATCHING = "ext/tsgkit/_bracket_matching.pyx"
 RESTAURANT_TESTS = "tests/models/test_restaurant.py"
 TSG_TESTS = "tests/models/test_tsg_sampler.py"
 INSERTION_TESTS = "tests/models/test_insertion_sampler.py"
-SR_TESTS = "tests/models/test_sr_sampler.py"
+BACK_OFF_TESTS = "tests/models/test_back_off.py"
+SPLIT_TESTS = "tests/models/test_split_sampler.py"
 SITE_TESTS = "tests/models/test_sr_sites.py"
 CHART_TESTS = "tests/parsing/test_chart.py"
 DERIVATION_TESTS = "tests/parsing/test_derivations.py"
@@ -246,64 +249,97 @@ FAULTS = [
         "_tsg_state _tsg_blocked _tsg_local _tsg_type_moves",
         INSERTION_TESTS,
     ),
-    # ---- subcategories
+    # ---- the back-off of refined rules
     Fault(
-        "refined rule without its share of the base",
-        SR,
-        "return (house.old_weight(rule_cells[block.first + index]) + house.new_weight() * base_probability(block, index))",
-        "return (house.old_weight(rule_cells[block.first + index]) + base_probability(block, index))",
-        "_sr",
-        SR_TESTS,
+        "weight of a new table left out at later levels",
+        BACK_OFF,
+        "        value = old_part + new_weight(restaurant) * value\n",
+        "        value = old_part + value\n",
+        "_refined_rules",
+        BACK_OFF_TESTS,
     ),
     Fault(
-        "the base restaurant is not told of a table that is gone",
-        SR,
-        "            } else if (levels >= 3) {\n                leave(",
-        "            } else if (levels > 3) {\n                leave(",
-        "_sr",
-        SR_TESTS,
+        "share of rules at every level",
+        BACK_OFF,
+        "        if level == 1:\n            value = b.rule_share",
+        "        if level >= 1:\n            value = b.rule_share",
+        "_refined_rules",
+        BACK_OFF_TESTS,
     ),
     Fault(
-        "inside values of swapped children",
-        SR,
-        "{l[0] * r[0], l[0] * r[1], l[1] * r[0], l[1] * r[1]}",
-        "{l[0] * r[0], l[1] * r[0], l[0] * r[1], l[1] * r[1]}",
-        "_sr",
-        SR_TESTS,
+        "the level after the next is not told of a table that is removed",
+        BACK_OFF,
+        "    while level < n_used and leave(b, level, &address.rules[level], rng, seatings):\n        level += 1\n",
+        "    while level < n_used and leave(b, level, &address.rules[level], rng, seatings):\n        level += 2\n",
+        "_refined_rules",
+        BACK_OFF_TESTS,
     ),
     Fault(
-        "outside values without the sibling",
-        SR,
-        "outside[2 * children[0] + l] += value * inside_[2 * children[1] + r];",
-        "outside[2 * children[0] + l] += value;",
-        "_sr",
-        SR_TESTS,
+        "restaurants of the first context at all levels",
+        REFINED_RULES,
+        "address.rules[level].restaurant = b.levels[level].context[symbol]",
+        "address.rules[level].restaurant = b.levels[n_used - 1].context[symbol]",
+        "_refined_rules",
+        BACK_OFF_TESTS,
     ),
-    Fault(
-        "word base once per customer",
-        SR,
-        "result += word_cells[block.base_first].n_tables * std::log(class_word_base[block.word_class]);",
-        "result += word_cells[block.base_first].n_customers * std::log(class_word_base[block.word_class]);",
-        "_sr",
-        SR_TESTS,
-    ),
-    # ---- sites on refined trees
     Fault(
         "sum of refined rules without their denominator",
-        SR_RULES,
-        "return (result + from.new_weight() * base) / from.denominator();",
-        "return (result + from.new_weight() * base) / (from.denominator() + 1.0);",
-        "_sr_sites",
-        SITE_TESTS,
+        REFINED_RULES,
+        "        value = value / denominator(restaurant)\n    return value\n",
+        "        value = value / (denominator(restaurant) + 1.0)\n    return value\n",
+        "_refined_rules",
+        BACK_OFF_TESTS,
     ),
     Fault(
         "children's values exchanged in the sum",
-        SR_RULES,
-        "result += from.old_weight(cells[0][cell]) * left[refined.left] * right[refined.right];",
-        "result += from.old_weight(cells[0][cell]) * left[refined.right] * right[refined.left];",
-        "_sr_sites",
-        SITE_TESTS,
+        REFINED_RULES,
+        "result += old_weight(restaurant, &level.cells[cell]) * left[refined.left] * right[refined.right]",
+        "result += old_weight(restaurant, &level.cells[cell]) * left[refined.right] * right[refined.left]",
+        "_refined_rules",
+        BACK_OFF_TESTS,
     ),
+    # ---- subcategories
+    Fault(
+        "both options from the restaurant of the first",
+        SPLIT_MOVES,
+        "restaurant = &top.restaurants[places[option].restaurant]",
+        "restaurant = &top.restaurants[places[0].restaurant]",
+        "_split_moves",
+        SPLIT_TESTS,
+    ),
+    Fault(
+        "inside values of swapped children",
+        SPLIT_MOVES,
+        "pairs[0], pairs[1] = left[0] * right[0], left[0] * right[1]",
+        "pairs[0], pairs[1] = left[0] * right[0], left[1] * right[0]",
+        "_split_moves",
+        SPLIT_TESTS,
+    ),
+    Fault(
+        "outside values without the sibling",
+        SPLIT_MOVES,
+        "outside[2 * left + left_bit] += value * inside[2 * right + right_bit]",
+        "outside[2 * left + left_bit] += value",
+        "_split_moves",
+        SPLIT_TESTS,
+    ),
+    Fault(
+        "a rejected change of many bits keeps its seats",
+        SPLIT_MOVES,
+        "        s.bit[s.planned[item].node] = s.planned[item].old_bit\n    return reject_seatings(s)",
+        "        s.bit[s.planned[item].node] = s.planned[item].old_bit\n    return accept_seatings(s)",
+        "_split_moves",
+        SPLIT_TESTS,
+    ),
+    Fault(
+        "word base once per customer",
+        SPLIT_STATE,
+        "            result += level.cells[cell].n_tables\n",
+        "            result += level.cells[cell].n_customers\n",
+        "_split_state",
+        SPLIT_TESTS,
+    ),
+    # ---- sites on refined trees
     Fault(
         "stopping of sites from the wrong counts",
         REFINED_PARAMETERS,

@@ -449,7 +449,7 @@ class SiteSampling:
             "changed": float(n_changed),
             "types_changed": 0.0,
             "symbols": float(self.sites.splits[-1].exists.sum()),
-            "rules": float(len(sampler.cells("rule"))),
+            "rules": float(len(sampler.cells(self.sites.levels.names[0]))),
             "sites": float(sampler.sites().mean()),
             "fragments": float(len(sampler.dishes())),
             **settings.not_yet,

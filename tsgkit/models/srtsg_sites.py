@@ -1,15 +1,16 @@
-"""Symbol-refined tree-substitution grammars as weighted rules: the additive transform with all three levels.
+"""Symbol-refined tree-substitution grammars as weighted rules: the additive transform with all levels of back-off.
 
 With the counts of a sample frozen, a site ``x_k`` takes a fragment that was seen, or goes to the base, ``x_k'``, where
-every rule is drawn by its restaurants and every child stops (and is a site) or goes on:
+every rule is drawn by its restaurants and every child is a site or internal. With the back-off that comes with tsgkit:
 
     x_k   -> sig(e)            cached weight of the fragment      x_k   => x_k'   weight of a new table of G
     x_k'  -> y_l* z_m*         cached weight of the rule in H     x_k'  => x''    weight of a new table of H
-    x''   -> y_l* z_m*         cached weight of the rule in I     x''   -> y? z?  a new table of I, times the last base
-    y_l*  => y_l, y_l'         stopping, and going on             y?    => y_l*   each subcategory alike
+    x''   -> y_l* z_m*         cached weight of the rule in I     x''   -> y? z?  a new table of I, times P0
+    y_l*  => y_l, y_l'         a site, or internal                y?    => y_l*   each subcategory alike
 
-Fragments share the private symbols of their common parts. Bridges join symbols of one node, so that the grammar has one
-rule for every rule and part seen and never their product.
+Every level of another back-off has its symbols in place of ``x''`` (`BackOffSymbols`). Fragments share the private
+symbols of their common parts. Bridges join symbols of one node, so that the grammar has one rule for every rule and
+part seen and never their product.
 """
 
 from dataclasses import dataclass, field
@@ -247,18 +248,18 @@ def sample_values(sampler: RefinedSampler, words: Words, levels: Levels) -> dict
     # J_x, densely: labels by classes; and J_{x_k}: symbols by classes.
     below = np.full((n_labels, n_classes), 1.0 / n_classes)
     for kind in ("label_class", "class"):
-        houses, cells = sampler.restaurants(kind), sampler.cells(kind)
-        below = bridges(houses)[:, None] * (below if kind == "label_class" else below[symbol_label])
-        below[cells[:, 0], cells[:, 1]] += cached(cells[:, 2:].T, cells[:, 0], houses)
+        restaurants, cells = sampler.restaurants(kind), sampler.cells(kind)
+        below = bridges(restaurants)[:, None] * (below if kind == "label_class" else below[symbol_label])
+        below[cells[:, 0], cells[:, 1]] += cached(cells[:, 2:].T, cells[:, 0], restaurants)
     result["class"] = below
-    houses, cells, house_of = sampler.restaurants("word"), sampler.cells("word"), sampler.word_restaurants()
-    is_word = house_of >= 0
-    class_of_house = np.zeros(houses.shape[1], dtype=np.int64)
-    class_of_house[house_of[is_word]] = words.rule_class[is_word]
-    unseen = bridges(houses) * words.class_word_base[class_of_house]
-    result["word_bridge"] = np.where(is_word, unseen[house_of], 0.0)
+    restaurants, cells, place = sampler.restaurants("word"), sampler.cells("word"), sampler.word_restaurants()
+    is_word = place >= 0
+    class_of = np.zeros(restaurants.shape[1], dtype=np.int64)
+    class_of[place[is_word]] = words.rule_class[is_word]
+    unseen = bridges(restaurants) * words.class_word_base[class_of]
+    result["word_bridge"] = np.where(is_word, unseen[place], 0.0)
     result["word"] = result["word_bridge"].copy()
-    result["word"][cells[:, 0]] += cached(cells[:, 1:].T, house_of[cells[:, 0]], houses)
+    result["word"][cells[:, 0]] += cached(cells[:, 1:].T, place[cells[:, 0]], restaurants)
     return result
 
 
@@ -277,7 +278,7 @@ class SiteGrammar:
     subcategories : Subcategories
     means : SiteMeans
     base : str
-        Of the last base; see `raw_probabilities`.
+        Of the base distribution P0; see `raw_probabilities`.
     levels : Levels
         Of `site_levels`.
     """
@@ -582,8 +583,8 @@ class SiteGrammar:
         return result
 
 
-def discounted(counts: np.ndarray, house: np.ndarray, n_houses: int) -> tuple[np.ndarray, np.ndarray]:
+def discounted(counts: np.ndarray, place: np.ndarray, n_restaurants: int) -> tuple[np.ndarray, np.ndarray]:
     """Weights by counts, each less a discount, and what is left of every restaurant for others."""
-    total = np.bincount(house, weights=counts, minlength=n_houses) + COARSE_STRENGTH
-    n_types = np.bincount(house, minlength=n_houses)
-    return (counts - COARSE_DISCOUNT) / total[house], (COARSE_STRENGTH + COARSE_DISCOUNT * n_types) / total
+    total = np.bincount(place, weights=counts, minlength=n_restaurants) + COARSE_STRENGTH
+    n_types = np.bincount(place, minlength=n_restaurants)
+    return (counts - COARSE_DISCOUNT) / total[place], (COARSE_STRENGTH + COARSE_DISCOUNT * n_types) / total
