@@ -92,8 +92,11 @@ def differences_in(stub, true, where):
                 yield f"{place}() is {constructor_parameters(value)}, in the stub {stub_init}"
             yield from differences_in(inside, own_names(value), place)
         elif isinstance(node, ast.AnnAssign) or is_property(node):
+            written = getattr(node, "value", None)
             if callable(value):
                 yield f"{place} is a function, in the stub it is none"
+            elif written is not None and ast.literal_eval(written) != value:
+                yield f"{place} is {value}, in the stub {ast.unparse(written)}"
         elif not callable(value):
             yield f"{place} is no function"
         elif not same_parameters(stub_parameters(node), true_parameters(value)):
@@ -118,6 +121,13 @@ def test_stub_says_what_is_there(name):
 
 def test_every_stub_has_a_module():
     assert {path.stem for path in FOLDER.glob("*.pyi")} == set(MODULES)
+
+
+def test_values_are_compared():
+    text = (FOLDER / "_codes.pyi").read_text("utf-8")
+    stub = ast.parse(text.replace("FOOT: Final = -3", "FOOT: Final = -4"))
+    names = public_names(importlib.import_module("tsgkit._codes"))
+    assert list(differences_in(stub_names(stub.body), names, "codes")) == ["codes.FOOT is -3, in the stub -4"]
 
 
 @pytest.mark.parametrize(

@@ -383,10 +383,10 @@ FAULTS = [
         CHART_TESTS,
     ),
     Fault(
-        "outside values along the edges of the inside pass",
+        "a cycle closed upwards in the outside pass",
         OUTSIDE,
-        "        iterate_cycle(cells, semiring, cycle, cell, &grammar.up)\n",
-        "        iterate_cycle(cells, semiring, cycle, cell, &grammar.down)\n",
+        "        apply_closure(cells, semiring, cycle, 1, size)\n",
+        "        apply_closure(cells, semiring, cycle, size, 1)\n",
         "_outside",
         CHART_TESTS,
     ),

@@ -26,7 +26,8 @@ def failing_new(tmp_path_factory):
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_every_allocation_may_fail(failing_new, operation):
-    environment = {**os.environ, "LD_PRELOAD": str(failing_new), "PYTHONPATH": str(FOLDER.parent)}
+    paths = os.pathsep.join([str(FOLDER.parent), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+    environment = {**os.environ, "LD_PRELOAD": str(failing_new), "PYTHONPATH": paths}
     done = subprocess.run(
         [sys.executable, FOLDER / "out_of_memory.py", operation],
         env=environment, capture_output=True, text=True, check=False,
