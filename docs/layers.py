@@ -43,6 +43,7 @@ PARTS = (
             "progress",
             "registry",
             "resumable",
+            "settings",
             "streams",
         ),
         "errors, files, archives, the registry of parts that plug in",
@@ -90,7 +91,7 @@ PARTS = (
     Part("facade", ("__init__",), "the names that the package itself exports", ("parsing",), 0.3),
     Part(
         "tools",
-        ("__main__", "cli", "completion", "model_options", "options", "tools"),
+        ("__main__", "cli", "completion", "model_options", "options", "parser_options", "tools"),
         "the commands",
         (
             "shared",
