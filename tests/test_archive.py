@@ -52,7 +52,7 @@ def test_a_bomb_is_refused(tmp_path):
 
 
 def declared(content, size):
-    """A sealed zip whose directory says that its only member unpacks to `size` bytes."""
+    """A sealed zip whose directory says that its only member expands to `size` bytes."""
     body = bytearray(content[:-TRAILER_LENGTH])
     at = body.rindex(b"PK\x01\x02")
     body[at + 24 : at + 28] = size.to_bytes(4, "little")
@@ -184,7 +184,7 @@ def test_the_order_of_bytes_of_the_machine_does_not_matter(tmp_path, kind):
     machines = [values.astype(f"{order}{kind}") for order in "<>"]
     # What is written, and what digests are made of, is the same on both.
     assert plain(machines[0]).tobytes() == plain(machines[1]).tobytes()
-    # What another machine wrote in its own order is read as what it means.
+    # What another machine wrote in its byte order is read correctly.
     (tmp_path / "a.npz").write_bytes(zipped([HEADER, ("x.npy", npy(machines[0])), ("y.npy", npy(machines[1]))]))
     back = read_archive(tmp_path / "a.npz", "corpus", 1)[1]
     assert back["x"].dtype == back["y"].dtype == np.dtype(kind)

@@ -5,7 +5,7 @@ import pytest
 from tsgkit.cli import choice, command, command_names, integer, number
 from tsgkit.errors import UsageError
 
-# They show no progress and make no remarks.
+# They have no progress bar and no messages.
 SILENT = ("compare", "completion")
 
 

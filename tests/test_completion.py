@@ -36,7 +36,7 @@ def choices_in(path, module):
 
 
 def checked_choices():
-    """Those of all commands, their own before those that commands share."""
+    """Those of all commands; the choices of a command have priority over shared ones."""
     found = {}
     for path in sorted((ROOT / "tools").glob("*.py")):
         for option, values in choices_in(path, f"tsgkit.tools.{path.stem}"):
@@ -67,7 +67,7 @@ def test_some_choices():
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder with files to complete, one with a blank in its name."""
+    """A folder with files to complete, one with a space in its name."""
     for name in ("dev.mrg", "dev two.mrg", "test.mrg"):
         (tmp_path / name).touch()
     return tmp_path
@@ -75,7 +75,7 @@ def folder(tmp_path):
 
 # ---- bash --------------------------------------------------------------------------------------------------
 
-# What bash does at the tab key: the line is cut at blanks and at =, and the function is called.
+# What bash does at the tab key: the line is split at spaces and at =, and the function is called.
 ASK_BASH = r"""
 source "$1"
 shift
@@ -152,7 +152,7 @@ def test_bash_uses_it(folder):
 
 
 class Zsh:
-    """A real zsh at a terminal of its own."""
+    """A real zsh at a pseudo-terminal."""
 
     def __init__(self, folder):
         self.process, self.terminal = pty.fork()

@@ -1,7 +1,7 @@
 """The commands on the pages for new users do what the pages show: each is run, and its output compared.
 
-Commands stand in blocks of ``console`` after ``$``, what they print below them; ``...`` stands for what differs from
-run to run, or goes on. A page has a folder of its own, in which its commands are given one after the other.
+Commands are in blocks of ``console`` after ``$``, with their output below them; ``...`` stands for output that differs
+from run to run, or is left out. The commands of a page are run one after the other in a folder of that page.
 """
 
 import doctest

@@ -24,7 +24,7 @@ def test_a_failed_write_keeps_the_old_file(tmp_path):
     assert os.listdir(tmp_path) == ["out.txt"]
 
 
-def test_packed_output_reads_back_and_is_reproducible(tmp_path):
+def test_compressed_output_reads_back_and_is_reproducible(tmp_path):
     for name in ("a.gz", "b.gz", "c.xz", "d"):
         with open_output(tmp_path / name) as file:
             file.write("grün\n" * 1000)
@@ -40,22 +40,22 @@ def test_compression_is_found_by_content(tmp_path):
         assert file.read() == b"hello"
 
 
-def test_new_files_get_the_usual_rights(tmp_path):
-    (tmp_path / "usual").write_text("")
+def test_new_files_get_the_default_permissions(tmp_path):
+    (tmp_path / "other").write_text("")
     with new_file(tmp_path / "ours") as file:
         file.write(b"x")
-    assert (tmp_path / "ours").stat().st_mode == (tmp_path / "usual").stat().st_mode
+    assert (tmp_path / "ours").stat().st_mode == (tmp_path / "other").stat().st_mode
 
 
 def test_no_line_and_no_file_fills_the_memory(tmp_path, monkeypatch):
     monkeypatch.setattr("tsgkit.files.LONGEST_LINE", 1000)
-    path = tmp_path / "packed.gz"
+    path = tmp_path / "lines.gz"
     path.write_bytes(gzip.compress(b"(A b)\n" + b"x" * 100_000))
     with open_binary(path) as file, pytest.raises(TooLongError, match="longer than"):
         list(lines_of(file))
     with open_binary(path) as file, pytest.raises(TooLongError, match="more than"):
         whole_text(file, 50_000)
-    with pytest.raises(TreebankError, match=r"packed.gz:2: the line is longer than"):
+    with pytest.raises(TreebankError, match=r"lines.gz:2: the line is longer than"):
         list(read_trees(path))
     path.write_bytes(gzip.compress(b"1 S A B\n" + b"x" * 100_000))
     with pytest.raises(GrammarError, match="longer than"):

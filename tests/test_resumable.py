@@ -1,4 +1,4 @@
-"""Output that goes on after its job was killed, at whatever byte."""
+"""Output is resumed after its job was killed, at any byte."""
 
 import gzip
 import json
@@ -57,7 +57,7 @@ def test_whole_or_not_at_all(tmp_path):
     assert names(tmp_path) == ["out"]
 
 
-def test_without_resume_everything_is_done_anew(tmp_path):
+def test_without_resume_everything_is_done_again(tmp_path):
     cut(tmp_path / "out")
     assert run(tmp_path / "out", resume=False) == LINES
     assert (tmp_path / "out").read_bytes() == whole()
@@ -65,33 +65,33 @@ def test_without_resume_everything_is_done_anew(tmp_path):
 
 @pytest.mark.parametrize("kbest", [1, 3])
 def test_killed_at_any_byte(tmp_path, monkeypatch, kbest):
-    """What lies behind the last commit is kept as far as it is whole, and no record is lost or there twice."""
+    """Whole records after the last commit are kept, and no record is lost or written twice."""
     monkeypatch.setattr("os.fsync", lambda descriptor: None)  # the disk would be the slowest part
     path = tmp_path / "out"
     partial, journal = tmp_path / "out.partial", tmp_path / "out.partial.json"
     cut(path, stop_at=LINES[2], kbest=kbest)
     committed = partial.stat().st_size
-    noted = journal.read_bytes()
+    journaled = journal.read_bytes()
     text = whole(kbest)
     ends = [len("".join(record_of(line, kbest) for line in LINES[:n]).encode()) for n in range(len(LINES) + 1)]
     for size in range(committed, len(text) + 1):
         partial.write_bytes(text[:size])
-        journal.write_bytes(noted)
+        journal.write_bytes(journaled)
         n_whole = max(n for n, end in enumerate(ends) if end <= size)
         assert run(path, kbest=kbest) == LINES[n_whole:], size
         assert path.read_bytes() == text
 
 
 def test_killed_at_the_end(tmp_path):
-    """The last steps are: note that all is done, rename, remove the note."""
+    """The last steps are: write to the journal that all is done, rename, remove the journal."""
     path = tmp_path / "out"
     journal = tmp_path / "out.partial.json"
-    noted = []
+    journaled = []
 
     class Killed(PartialOutput):
         def finish(self):
             self.commit(finished=True)
-            noted.append(journal.read_bytes())
+            journaled.append(journal.read_bytes())
             raise SystemExit
 
     with pytest.raises(SystemExit), Killed(path, JOB, resume=False) as output:  # noqa: PT012 - it fails at the end
@@ -99,27 +99,27 @@ def test_killed_at_the_end(tmp_path):
             output.write(record_of(line), line)
     assert run(path) == []  # before the renaming
     assert path.read_bytes() == whole()
-    journal.write_bytes(noted[0])
+    journal.write_bytes(journaled[0])
     assert run(path) == []  # after it
     assert path.read_bytes() == whole()
     assert names(tmp_path) == ["out"]
 
 
 def test_killed_at_the_beginning(tmp_path):
-    """A partial file without a note is of no use."""
+    """A partial file without a journal is ignored."""
     (tmp_path / "out.partial").write_bytes(b"(TOP something\n")
     assert run(tmp_path / "out") == LINES
     assert (tmp_path / "out").read_bytes() == whole()
 
 
-@pytest.mark.parametrize(("ending", "unpack"), [("gz", gzip.decompress), ("xz", lzma.decompress)])
-def test_packed_output_goes_on_as_well(tmp_path, ending, unpack):
+@pytest.mark.parametrize(("ending", "decompress"), [("gz", gzip.decompress), ("xz", lzma.decompress)])
+def test_compressed_output_is_resumed(tmp_path, ending, decompress):
     straight, resumed = tmp_path / f"straight.{ending}", tmp_path / f"resumed.{ending}"
     run(straight)
     cut(resumed)
     assert run(resumed) == LINES[7:]
     assert resumed.read_bytes() == straight.read_bytes()
-    assert unpack(resumed.read_bytes()) == whole()
+    assert decompress(resumed.read_bytes()) == whole()
     assert names(tmp_path) == [resumed.name, straight.name]
 
 
@@ -147,7 +147,7 @@ def test_input_that_changes_later_is_the_new_input(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", "null", '{"n_done": 1', "\xff"])
-def test_a_damaged_note(tmp_path, text):
+def test_a_damaged_journal(tmp_path, text):
     cut(tmp_path / "out")
     (tmp_path / "out.partial.json").write_text(text, encoding="latin-1")
     with pytest.raises(UsageError, match="damaged"):

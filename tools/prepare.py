@@ -114,9 +114,9 @@ def job_of(arguments: dict[str, Any]) -> Job:
     if arguments["--debinarize"] and arguments["--output"].endswith(".npz"):
         raise UsageError("--debinarize writes trees, not a corpus for training: name another --output")
     if arguments["--shuffle"] is not None and not arguments["--split"]:
-        raise UsageError("--shuffle goes with --split")
+        raise UsageError("--shuffle needs --split")
     if arguments["--statistics"] and arguments["--split"]:
-        raise UsageError("--statistics does not go with --split: ask for it on the parts")
+        raise UsageError("--statistics cannot be combined with --split: run it on the parts")
     return Job(
         cleaning=cleaning_of(arguments),
         binarization=binarization,

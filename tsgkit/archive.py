@@ -130,7 +130,7 @@ def read_archive(
         with zipfile.ZipFile(io.BytesIO(content)) as members:
             check_members(members, path)
             arrays = {
-                entry.filename.removesuffix(".npy"): array_of(unpacked(members, entry), entry.filename)
+                entry.filename.removesuffix(".npy"): array_of(member_bytes(members, entry), entry.filename)
                 for entry in members.infolist()
             }
         header = json.loads(arrays.pop(HEADER).tobytes().decode("utf-8"))
@@ -183,7 +183,7 @@ def check_members(members: zipfile.ZipFile, path: str | os.PathLike[str]) -> Non
         raise ArchiveError(f"{os.fspath(path)}: the members overlap")
 
 
-def unpacked(members: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
+def member_bytes(members: zipfile.ZipFile, entry: zipfile.ZipInfo) -> bytes:
     """The bytes of a member, at most as many as it declares."""
     with members.open(entry) as file:
         return file.read(entry.file_size)

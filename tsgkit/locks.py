@@ -51,7 +51,7 @@ def lock(name: Path, target: Path) -> int:
                 f"{target}: another process ({owner}) is writing it; wait until it ends, or name another --output"
             )
         if is_same(handle, name):
-            # Only for the message above: if the disk is full, whoever writes the output reports it.
+            # Only for the message above: if the disk is full, writing the output will fail.
             with contextlib.suppress(OSError):
                 os.ftruncate(handle, 0)
                 os.pwrite(handle, str(os.getpid()).encode("ascii"), 0)

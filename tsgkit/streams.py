@@ -45,7 +45,7 @@ class FirstLines:
     file : binary file
         At its beginning.
     encoding : str
-        Of the file. Bytes that are not valid in it are replaced: whoever reads the file reports them.
+        Of the file. Bytes that are not valid in it are replaced: they are reported when the file is read.
 
     Examples
     --------
@@ -74,7 +74,7 @@ class FirstLines:
     def decode(self, line: bytes) -> str:
         try:
             return line.decode(self.encoding, errors="replace")
-        except (LookupError, UnicodeError):  # not an encoding of text; whoever reads the file reports it
+        except (LookupError, UnicodeError):  # not an encoding of text; reported when the file is read
             return ""
 
     def all_lines(self) -> Iterator[bytes]:

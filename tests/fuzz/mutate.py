@@ -1,6 +1,6 @@
 """Damage: bytes changed at random, and archives whose content is changed and sealed again.
 
-Everything is drawn from one `random.Random`, so that a seed gives the same inputs again.
+All changes are drawn from one `random.Random`, so that the same seed gives the same inputs.
 """
 
 import io
@@ -15,7 +15,7 @@ import numpy as np
 from tsgkit.archive import HEADER, sealed
 
 LONGEST = 4000
-# Bytes that readers look at, beside those of each target's own dictionary.
+# Bytes that matter to readers, in addition to the tokens of each target.
 TOKENS = [b"(", b")", b"()", b" ", b"\n", b"\t", b"\r", b"\0", b"\x85", b"\xa0", b"\xc2\xa0", b"\xff", b"\xed\xa0\x80"]
 TOKENS += [
     b"\xef\xbb\xbf",
@@ -173,7 +173,7 @@ def extreme(array: np.ndarray, draw: random.Random) -> Any:
 
 
 def bomb(n_bytes: int) -> bytes:
-    """A sealed archive whose one member unpacks to many zeros."""
+    """A sealed archive whose only member expands to many zeros."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as members:
         members.writestr(f"{HEADER}.npy", bytes(n_bytes))

@@ -66,7 +66,7 @@ def read_one(target: Any, data: bytes, folder: Path) -> str:
 
 
 def work(name: str, n_inputs: int, seconds: float, seed: int, last_input: Path) -> int:
-    """In a process of its own: read inputs until the first fault; prints how many there were."""
+    """In a child process: read inputs until the first fault; prints how many there were."""
     signal.signal(signal.SIGVTALRM, stop)
     warnings.simplefilter("error")
     from fuzz.targets import target_of  # noqa: PLC0415 - with warnings as errors
@@ -137,7 +137,7 @@ def run_guided(name: str, seconds: int, faults: Path) -> str:
 
 
 def guide(name: str, seconds: str, place: str) -> NoReturn:
-    """In a process of its own: let atheris look for inputs; it ends the process."""
+    """In a child process: let atheris look for inputs; it ends the process."""
     import atheris  # noqa: PLC0415 - optional
 
     with atheris.instrument_imports(include=["tsgkit"]):

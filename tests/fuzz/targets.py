@@ -217,11 +217,11 @@ def sentences(data: bytes, folder: Path) -> None:
 
 
 def partial_output(data: bytes, folder: Path) -> None:
-    """What a job that was killed left, and going on with it."""
-    note, _, records = data.partition(SEPARATOR)
+    """The partial output of a killed job, which is resumed."""
+    journal, _, records = data.partition(SEPARATOR)
     path = folder / "out"
     path.unlink(missing_ok=True)
-    (folder / "out.partial.json").write_bytes(note)
+    (folder / "out.partial.json").write_bytes(journal)
     (folder / "out.partial").write_bytes(records)
     try:
         with PartialOutput(path, PARTIAL_JOB, resume=True) as output:

@@ -127,7 +127,7 @@ def test_vertical_annotation_names_treebank_ancestors():
     assert same_tree(annotated, Tree.fromstring("(NP (NN^NP dog))"))
 
 
-def test_usual_labels_are_not_changed():
+def test_common_labels_are_not_changed():
     for label in ("NP-SBJ", "S+VP", "-LRB-", "PRP$", "``", "NP=2"):
         assert escape(label) == label
     assert escape("ADVP|PRT") == "ADVP\\|PRT"

@@ -42,7 +42,7 @@ def test_layouts(layout):
     assert format_tree(tree) == "(S (NP (D the) (N cat)) (V ran))"
 
 
-def test_only_ascii_blanks_separate():
+def test_only_ascii_whitespace_separates():
     (tree,) = read("(NP (CD 10\u00a0000) (N\u3000x y))")
     assert tree[0][0] == "10\u00a0000"
     assert tree[1].label() == "N\u3000x"
@@ -64,11 +64,11 @@ def test_only_ascii_blanks_separate():
         ("( (A a) (B b) )", "1:9", "two roots: the outer bracket"),
         ("(S (A a)) (S (B b))", "1:11", "two roots: a second tree"),
         ("(A a) (B b)", "1:7", "two roots: a second tree"),
-        ("word (S (A a))", "1:1", "stray token: 'word' stands outside"),
-        ("(S (A a)) word", "1:11", "stray token: 'word' stands outside"),
+        ("word (S (A a))", "1:1", "stray token: 'word' is outside"),
+        ("(S (A a)) word", "1:11", "stray token: 'word' is outside"),
         ("(S (A a) word)", "1:10", "stray token: 'word' is not alone"),
-        ("(S word (A a))", "1:9", "stray token: 'word' stands beside"),
-        ("(S word\n(A (B a)))", "2:9", "stray token: 'word' stands beside"),
+        ("(S word (A a))", "1:9", "stray token: 'word' is beside"),
+        ("(S word\n(A (B a)))", "2:9", "stray token: 'word' is beside"),
         ("(NN New York)", "1:9", "stray token: 'York' is not alone"),
         ("( (S (A a)) word)", "1:13", "stray token"),
         ("( (S (A a))\n( (S (B b)) )", "2:1", "begins at line 1?"),

@@ -26,7 +26,7 @@ def ancestors(parents, node):
 
 
 def positions(parents):
-    """The positions of every node's words, the slow way."""
+    """The positions of the words of every node, the slow and obvious way."""
     found = defaultdict(set)
     for word in (node for node in parents if node < ROOT):
         for node in [word, *ancestors(parents, word)]:
@@ -35,7 +35,7 @@ def positions(parents):
 
 
 def is_continuous(parents):
-    return all(max(own) - min(own) + 1 == len(own) for own in positions(parents).values())
+    return all(max(span) - min(span) + 1 == len(span) for span in positions(parents).values())
 
 
 @st.composite
@@ -68,8 +68,8 @@ def test_all_phrases_become_continuous(parents, seed):
 def test_the_outline(parents):
     outline, expected = Outline.of(parents), positions(parents)
     assert outline.depth == {ROOT: 0} | {node: len(ancestors(parents, node)) for node in parents}
-    for node, own in expected.items():
-        assert (outline.first[node], outline.last[node], outline.n_words[node]) == (min(own), max(own), len(own))
+    for node, span in expected.items():
+        assert (outline.first[node], outline.last[node], outline.n_words[node]) == (min(span), max(span), len(span))
     gap = outline.gap()
     assert (gap is None) == is_continuous(parents)
     if gap is not None:
@@ -115,7 +115,7 @@ def test_the_part_with_the_head_stays():
 
 
 def test_punctuation_goes_to_the_words_around_it():
-    """As in TIGER, where all of it hangs from the root: most trees with a comma would be refused."""
+    """As in TIGER, where all punctuation is attached to the root: most trees with a comma would be refused."""
     assert (
         continuous(
             "er PPER SB 501",

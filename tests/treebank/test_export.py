@@ -72,7 +72,7 @@ def test_a_number_that_is_too_long_is_a_word():
 @pytest.mark.parametrize(
     ("rows", "problem"),
     [
-        (["a\tN\t--\t--\t0"], "stands outside of #BOS"),
+        (["a\tN\t--\t--\t0"], "is outside of #BOS"),
         (["#BOS 1", "a\tN\t--"], "at least 5 columns"),
         (["#BOS 1", "a\tN\t--\t--\tx"], "must be a number"),
         (["#BOS 1", "a\tN\t--\t--\t" + "9" * 5000], "must be a number"),
@@ -86,8 +86,8 @@ def test_a_number_that_is_too_long_is_a_word():
         (["#BOS 1", "a\tN\t--\t--\t0", "#EOS 2"], "does not end sentence 1"),
         (["#BOS 1", "a\tN\t--\t--\t0"], "#EOS is missing"),
         (["#FORMAT 5"], "only versions 3 and 4"),
-        (["#BOS"], "must be followed by the sentence's number"),
-        (["#BOS 1", "#500\tX\t--\t--\t0", "#500\tX\t--\t--\t0"], "stands twice"),
+        (["#BOS"], "must be followed by the number of the sentence"),
+        (["#BOS 1", "#500\tX\t--\t--\t0", "#500\tX\t--\t--\t0"], "occurs twice"),
         (["#BOS 1", "#500\tX\t--\t--\t0", "a\tN\t--\t--\t0"], "after the phrases"),
     ],
 )
@@ -98,7 +98,7 @@ def test_mistakes(rows, problem):
 
 
 def plain(tree):
-    """No symbol that the format itself uses or that Python counts as a blank."""
+    """No symbol that the format itself uses or that Python counts as whitespace."""
     text = format_tree(tree)
     return not any(bad in text for bad in ("#", "%", "VROOT", "--")) and text.split() == text.split(" ")
 

@@ -128,7 +128,7 @@ def test_lines_come_normalised_and_binary_readers_normalise(tmp_path, readers):
 
 
 @pytest.mark.parametrize("format", ["auto", "json"])
-def test_binary_readers_read_packed_and_damaged_files(tmp_path, readers, format):
+def test_binary_readers_read_compressed_and_damaged_files(tmp_path, readers, format):
     content = json.dumps([[["N", f"word{number}"]] for number in range(5000)]).encode()
     (tmp_path / "whole").write_bytes(gzip.compress(content))
     assert texts(tmp_path / "whole", format=format)[4999] == "(S (N word4999))"

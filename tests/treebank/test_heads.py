@@ -14,14 +14,14 @@ from tsgkit.treebank.heads import BUILT_IN, HeadRules
         ("S", "NP VP .", 1),
         ("S", "NP , NP VP .", 3),
         ("S", "S , CC S .", 0),  # the first of coordinated clauses
-        ("S", "`` S '' NP VP .", 4),  # VP goes before S, wherever it stands
+        ("S", "`` S '' NP VP .", 4),  # VP has priority over S, wherever it is
         ("SBAR", "IN S", 0),
         ("SBAR", "WHNP S", 0),
         ("SINV", "ADVP VBZ NP", 1),
         ("VP", "MD VP", 0),
         ("VP", "TO VP", 0),
         ("VP", "ADVP VBD NP PP", 1),
-        ("VP", "VBN VBD", 1),  # VBD goes before VBN
+        ("VP", "VBN VBD", 1),  # VBD has priority over VBN
         ("VP", "VP , VP CC VP", 0),
         ("VP", "VB CC VB NP", 0),
         ("NP", "DT JJ NN", 2),

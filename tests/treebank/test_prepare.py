@@ -1,4 +1,4 @@
-"""`tsgkit prepare` as a user runs it, and the whole way there and back over real treebanks."""
+"""`tsgkit prepare` as a user runs it, and preprocessing of real treebanks and its inverse."""
 
 import gzip
 import itertools
@@ -117,7 +117,7 @@ def test_debinarize(tsgkit):
     assert undone == tsgkit("prepare", "-", text=TEXT).stdout
 
 
-def test_pretty_export_and_packed_output_read_back(tsgkit, tmp_path):
+def test_pretty_export_and_compressed_output_read_back(tsgkit, tmp_path):
     clean = tsgkit("prepare", "village:dev").stdout
     for write, name in (
         ("pretty", "a.mrg"),
@@ -152,8 +152,8 @@ def test_pretty_export_and_packed_output_read_back(tsgkit, tmp_path):
         (["-o", "no/such/folder/x", "-"], TEXT, "No such file or directory"),
         (["--debinarize", "-"], TEXT, "--debinarize needs --binarize"),
         (["--debinarize", "--binarize=left", "-o", "x.npz", "-"], TEXT, "--debinarize writes trees"),
-        (["--shuffle=1", "-"], TEXT, "--shuffle goes with --split"),
-        (["--statistics", "--split=1,1", "-"], TEXT, "--statistics does not go with --split"),
+        (["--shuffle=1", "-"], TEXT, "--shuffle needs --split"),
+        (["--statistics", "--split=1,1", "-"], TEXT, "--statistics cannot be combined with --split"),
         (["--binarize=centre-head", "--heads=nowhere.txt", "-"], TEXT, "nowhere.txt"),
     ],
 )

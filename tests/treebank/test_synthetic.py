@@ -102,7 +102,7 @@ def test_trees_end_and_have_the_expected_length(derivations):
     assert abs(lengths.mean() - mean) < 4 * lengths.std() / math.sqrt(len(lengths))
 
 
-# What is drawn.
+# Samples.
 
 
 def test_same_seed_same_trees():
@@ -113,7 +113,7 @@ def test_same_seed_same_trees():
 
 
 def test_output_is_the_same_on_every_machine():
-    # Written down once: a change here changes everybody's treebanks.
+    # A change here changes the synthetic treebanks of all users.
     assert next(generate_derivations(1)).brackets == (
         "(TOP (S (S (NP (DT the) (NNS months)) (VP (VBD relied) (PP (IN on) (NP (DT the) (NN group)"
         " (NN court))))) (CC and) (S (NP (NNS men)) (VP (VBD wanted) (NP (DT no) (NN tree))"

@@ -277,7 +277,7 @@ def tagged_sentences(path) -> list[list[tuple[str, str]]]:
         return [re.findall(r"\((\S+) ([^\s()]+)\)", line) for line in lines]
 
 
-def share_of_tags_guessed(settings: UnknownWords, train, dev) -> float:
+def share_of_tags_predicted(settings: UnknownWords, train, dev) -> float:
     """How many unknown words of `dev` have the tag that is most frequent for their class in `train`."""
     lexicon = settings.fit(*count_words([word for _, word in sentence] for sentence in train))
     tags: dict[str, list[str]] = {}
@@ -286,19 +286,19 @@ def share_of_tags_guessed(settings: UnknownWords, train, dev) -> float:
             if word in lexicon.rare:
                 tags.setdefault(lexicon.lookup(word, position), []).append(tag)
     best = {name: max(sorted(set(seen)), key=seen.count) for name, seen in tags.items()}
-    guesses = [
+    predictions = [
         best[lexicon.lookup(word, position)] == tag
         for sentence in dev
         for position, (tag, word) in enumerate(sentence)
         if word not in lexicon.known
     ]
-    return sum(guesses) / len(guesses)
+    return sum(predictions) / len(predictions)
 
 
-def test_classes_tell_the_tags_of_new_words(treebanks):
+def test_classes_predict_the_tags_of_new_words(treebanks):
     folder = treebanks / "wsj-sample"
     train, dev = tagged_sentences(folder / "train.mrg"), tagged_sentences(folder / "dev.mrg")
-    shares = {model: share_of_tags_guessed(UnknownWords(model), train, dev) for model in UNKNOWN_WORDS.names}
+    shares = {model: share_of_tags_predicted(UnknownWords(model), train, dev) for model in UNKNOWN_WORDS.names}
     percent = {model: round(100 * share, 1) for model, share in shares.items()}
     assert percent == {"unicode": 74.2, "signature": 73.1, "three": 46.0, "one": 20.0}  # as the manual says
 

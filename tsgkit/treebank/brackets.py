@@ -109,7 +109,7 @@ class BracketReader:
         # A node without children takes any child; the first one shows whether it takes another.
         if parent and (parent[-1].__class__ is str or not parent.label()):
             if parent.label():
-                raise self.error(f"stray token: {parent[0]!r} stands beside a bracket; {TAG_NEEDED}", token)
+                raise self.error(f"stray token: {parent[0]!r} is beside a bracket; {TAG_NEEDED}", token)
             raise self.error("two roots: the outer bracket holds more than one tree", token)
         parent.append(node)
 
@@ -126,7 +126,7 @@ class BracketReader:
     def add_word(self, token: re.Match[str]) -> None:
         word = token[WORD]
         if not self.open_nodes:
-            raise self.error(f"stray token: {word!r} stands outside of any bracket", token)
+            raise self.error(f"stray token: {word!r} is outside of all brackets", token)
         parent = self.open_nodes[-1]
         if parent or not parent.label():
             raise self.error(f"stray token: {word!r} is not alone under {parent.label()!r}; {TAG_NEEDED}", token)

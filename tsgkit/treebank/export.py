@@ -88,10 +88,10 @@ class ExportReader:
             self.in_table = True
         elif line.startswith("#BOS"):
             if len(columns) < 2:
-                raise self.error("#BOS must be followed by the sentence's number")
+                raise self.error("#BOS must be followed by the number of the sentence")
             self.sentence = Sentence(columns[1], self.line_number)
         elif columns and not line.startswith("%%"):
-            raise self.error(f"stray token: {columns[0]!r} stands outside of #BOS and #EOS")
+            raise self.error(f"stray token: {columns[0]!r} is outside of #BOS and #EOS")
 
     def add_row(self, line: str, sentence: Sentence) -> None:
         # Tabs separate columns, or spaces in old files; no column contains either.
@@ -108,7 +108,7 @@ class ExportReader:
         if word.startswith("#") and number is not None and number >= FIRST_PHRASE:
             node = number
             if node in sentence.labels:
-                raise self.error(f"phrase {word} stands twice in sentence {sentence.number}")
+                raise self.error(f"phrase {word} occurs twice in sentence {sentence.number}")
             sentence.labels[node] = tag if edge == NO_EDGE else f"{tag}-{edge}"
         elif sentence.labels:
             raise self.error(f"word {word!r} after the phrases of sentence {sentence.number}")

@@ -212,7 +212,7 @@ def read_rules(path: str | os.PathLike[str]) -> str:
 
 
 def _parse_search(fields: list[str], earlier: Sequence[Search], name: str, number: int) -> Search:
-    """The search of a line, given the label's earlier ones."""
+    """The search of a line, given the earlier ones of its label."""
     label, how, labels = fields[0], *(fields[1:2] or [""]), fields[2:]
     if how not in SEARCHES:
         found = f"not {how!r}" if how else "but the line ends"
