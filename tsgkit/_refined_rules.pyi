@@ -4,9 +4,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tsgkit._backoff import RuleLevels
 from tsgkit._random import Stream
 from tsgkit.models.rules import TreeArrays
+
+def validate_order(symbol_label: np.ndarray, levels: Any, n_labels: int) -> None: ...
 
 class RuleHierarchy:
     trees: TreeArrays
@@ -15,7 +16,7 @@ class RuleHierarchy:
         self,
         trees: TreeArrays,
         symbol_label: ArrayLike,
-        levels: RuleLevels,
+        levels: Any,
         rule_base: ArrayLike,
         rule_class: ArrayLike,
         lexical_share: ArrayLike,
@@ -34,6 +35,7 @@ class RuleHierarchy:
     def draw_children(
         self, rule: int, parent: int, left: Sequence[float], right: Sequence[float], stream: Stream
     ) -> tuple[int, int]: ...
+    def values_of(self, rule: int, child_label: np.ndarray, values: Any) -> np.ndarray: ...
     def sort_cells(self) -> None: ...
     def restaurants(self, kind: str) -> np.ndarray: ...
     def cells(self, kind: str) -> list[tuple[int, Any, int, int]]: ...

@@ -1,9 +1,9 @@
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tsgkit._backoff import RuleLevels
 from tsgkit.models.rules import TreeArrays
 
 BLOCK_FIELDS: tuple[str, ...]
@@ -15,7 +15,7 @@ class SplitSampler:
         groups: ArrayLike,
         group_label: ArrayLike,
         n_options: ArrayLike,
-        levels: RuleLevels,
+        levels: Any,
         rule_base: ArrayLike,
         rule_class: ArrayLike,
         lexical_share: ArrayLike,

@@ -6,7 +6,7 @@ from math import exp
 
 import numpy as np
 import pytest
-from plugins import install_example, load_example
+from extending.plugins import install_example, load_example
 from reference.chart import lexical_entries
 from reference.split_setting import (
     Setting,
