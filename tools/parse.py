@@ -22,12 +22,12 @@ Options:
   --tags=MODE              none, hard or soft; but for none, words come as word/TAG, and other tags are not
                            considered (hard) or count a hundredth (soft); the last slash counts, but not one
                            after a backslash; a word may have no tag [default: none]
-  --objective=NAME         which tree is best: mpd (most probable derivation), mpp (most probable tree, from
-                           the best derivations), mer (most expected correct rules), max-rule (largest
-                           product of rule posteriors), or mpp-sampled, mer-sampled, max-rule-sampled
+  --objective=NAME         which tree is best: {objectives}
+                           (mpd: most probable derivation; mpp: most probable tree, from the best derivations;
+                           mer: most expected correct rules; max-rule: largest product of rule posteriors)
                            [default: max-rule]
-  --product=NAME           what several models multiply: rules (posteriors of the treebank's rules) or trees
-                           (probabilities of every model's 100 best) [default: rules]
+  --product=NAME           what several models multiply: {products} (rules: posteriors of the
+                           treebank's rules; trees: probabilities of every model's 100 best) [default: rules]
   --kbest=N                so many trees, best first, then an empty line [default: 1]
   --scores                 before each tree, separated by tabs: the sentence's number, the tree's rank, its
                            log probability given the words, its score, and the kind of fallback (or ok)
@@ -66,7 +66,7 @@ from pathlib import Path
 from typing import Any, Protocol, TextIO
 
 from tsgkit import __version__
-from tsgkit.cli import command, integer, parse_arguments
+from tsgkit.cli import command, integer, parse_arguments, with_choices
 from tsgkit.distributed import Backend
 from tsgkit.errors import UsageError
 from tsgkit.files import open_output
@@ -74,6 +74,7 @@ from tsgkit.models.model import Model
 from tsgkit.options import backend_of
 from tsgkit.parser_options import parser_settings
 from tsgkit.parsing.lines import ParsedLine, ParsePlan, parse_chunk, shared_models
+from tsgkit.parsing.objectives import OBJECTIVES, PRODUCTS
 from tsgkit.parsing.product import parser_of
 from tsgkit.progress import progress
 from tsgkit.resumable import PartialOutput
@@ -81,6 +82,7 @@ from tsgkit.streams import chunks
 from tsgkit.treebank import read_trees
 from tsgkit.treebank.sources import decode_lines
 
+__doc__ = with_choices(__doc__, objectives=OBJECTIVES.names, products=PRODUCTS.names)
 HERE = "here"
 
 

@@ -407,14 +407,14 @@ class SiteGrammar:
             return found + base * means.mean(f"{name}_bridge")[restaurant]
 
         probability = self.raw[rule] / refinements(trees, self.subcategories)[rule]
-        for level in reversed(self.levels.used[1:]):
-            probability = through(level.name, level.context, probability)
+        for name, context in reversed(self.levels.used[1:]):
+            probability = through(name, context, probability)
         share, word_class = lexical_shares(trees)[self.label[symbol]], words.rule_class[rule]
         if words.classes:
             of_class = means.mean("class")[symbol, word_class] * means.mean("word")[rule]
             probability = np.where(word_class >= 0, share * of_class, (1.0 - share) * probability)
         for level in self.levels.used[:1]:
-            probability = through(level.name, level.context, probability)
+            probability = through(name, context, probability)
         return probability
 
     def add_fragments(self) -> np.ndarray:

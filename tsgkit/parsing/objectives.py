@@ -17,6 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tsgkit._forest import Forest
 from tsgkit.parsing.rows import rules_of_rows
@@ -77,7 +78,9 @@ def most_frequent_tree(search: "Search", k: int) -> list["Candidate"]:
     return [search.candidate(rows, share) for share, rows in best]
 
 
-def best_by_rules(search: "Search", k: int, *, product: bool, forest: Forest | None = None) -> list["Candidate"]:
+def best_by_rules(
+    search: "Search", k: int, *, product: bool, worth: Callable[[Forest], ArrayLike] | None = None
+) -> list["Candidate"]:
     """The tree whose rules have the largest sum or product and, after it, trees of the best derivations by that score.
 
     Parameters
@@ -86,11 +89,13 @@ def best_by_rules(search: "Search", k: int, *, product: bool, forest: Forest | N
     k : int
     product : bool
         Whether to multiply; otherwise to add.
-    forest : Forest, optional
-        The rules with what each is worth; unless given, the posteriors of the search, exact or sampled as the
-        objective needs.
+    worth : callable, optional
+        What every rule of a `tsgkit._forest.Forest` is worth, above 0; unless given, its posterior, which is exact or
+        sampled as the objective needs.
     """
-    forest = search.forest() if forest is None else forest
+    forest = search.forest()
+    if worth is not None and not forest.is_over_budget:
+        forest = Forest(forest.n_words, forest.n_labels, forest.rules, worth(forest))
     rows, score = forest.best_tree(product, search.root_label)
     if rows is None:
         # Every tree has a rule that is too improbable to be in the forest, or that was not sampled.
