@@ -58,7 +58,7 @@ def test_choices_are_those_that_are_checked(name, option, values):
 
 def test_some_choices():
     assert OPTIONS["train", "--model"].choices == ["cfg", "tsg", "insertion", "srtsg"]
-    assert OPTIONS["train", "--base"].choices == ["uniform", "frequency"]
+    assert OPTIONS["train", "--base"].choices == ["frequency", "uniform"]
     assert OPTIONS["train", "--seed"].choices == []
     assert OPTIONS["train", "--output"].takes_file
     assert OPTIONS["train", "--heads"].takes_file

@@ -252,7 +252,7 @@ def test_ctrl_c_stops_chains_on_a_cluster(cluster, tmp_path):
     process.send_signal(signal.SIGINT)
     table, talk = process.communicate(timeout=SECONDS)
     assert (process.returncode, table) == (1, "")
-    assert "tsgkit: interrupted; --resume goes on from there" in talk
+    assert "tsgkit: interrupted; --resume continues from there" in talk
     assert "Traceback" not in talk
     assert Model.load(tmp_path / "m.chain01").info["iterations"] > 0
     assert not (tmp_path / "m.chain02").exists()

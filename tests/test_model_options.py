@@ -10,10 +10,10 @@ from tsgkit.completion import option_texts
 from tsgkit.errors import UsageError
 from tsgkit.inference.chains import Plan
 from tsgkit.inference.entry import MODELS
-from tsgkit.inference.settings import SettingError
 from tsgkit.inference.tsg import TsgSettings
 from tsgkit.model_options import fill_preparation, model_options, model_settings, option_of, with_defaults
 from tsgkit.options import binarization_of, unknown_of
+from tsgkit.settings import SettingError
 from tsgkit.tools import train
 
 REQUIRED = ["--output=m", "bank"]

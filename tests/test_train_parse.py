@@ -92,7 +92,10 @@ def test_a_prepared_corpus(run, tmp_path, model):
     assert run(train_command.main, "-q", "-o", made, corpus)[0] == 0
     assert made.read_bytes() == model.read_bytes()
     assert run(prepare_command.main, "-q", "-o", bare, "village:train")[0] == 0
-    for wrong, message in (([bare], "needs binarised trees"), ([corpus, "village:dev"], "stands alone")):
+    for wrong, message in (
+        ([bare], "needs binarised trees"),
+        ([corpus, "village:dev"], "cannot be combined with others"),
+    ):
         code, _, error = run(train_command.main, "-q", "-o", tmp_path / "none", *wrong)
         assert code == 2
         assert message in error
@@ -126,7 +129,7 @@ def test_development_trees_are_read_as_the_others_and_before_training(run, tmp_p
     assert "F1" in out
     (tmp_path / "m").unlink()
     (tmp_path / "none").write_text("")
-    for dev, problem in (("none", "there is no tree in it"), ("missing", "missing")):
+    for dev, problem in (("none", "it contains no trees"), ("missing", "missing")):
         options = ("--model=tsg", "-q", "-o", tmp_path / "m", f"--dev={tmp_path / dev}", "village:dev")
         code, out, error = run(train_command.main, *options)
         assert (code, out) == (2, "")

@@ -1,37 +1,37 @@
-"""Show the fragments that a model has learned, and how trees are cut into them.
+"""Show the fragments of a model, and the derivations of trees with them.
 
 Usage:
   tsgkit inspect [options] MODEL
   tsgkit inspect -h | --help | --version
 
-Without --sizes and --derivation, the fragments of the last sample, one a line: how many places of the
-training trees it covers (its customers), its tables, its number of rules, and the fragment in brackets with
-open frontier nodes, as in (S (NP ) (VP (VBD said) (SBAR ))). Of a cfg model, the rules with their weights.
-Labels are those of the binarised trees, rare words have become their classes. Of an insertion model, auxiliary
-trees are listed too, as in (NP (JJ pretty) NP*), with the side of the foot on which their words go. Of an srtsg
-model, roots and open nodes of fragments carry their subcategories, as in (NP-01 (DT-1 ) (NN-001 )).
+By default, the fragments of the last sample, one per line: the number of its occurrences in the training trees
+(its customers), its tables, its number of rules, and the fragment in brackets with open frontier nodes, as in
+(S (NP ) (VP (VBD said) (SBAR ))). For a cfg model, the rules and their weights. Labels are those of the
+binarised trees; rare words are replaced by their classes. For an insertion model, the list contains auxiliary
+trees, as in (NP (JJ pretty) NP*), with the side of the foot on which their words are. For an srtsg model,
+roots and frontier nodes have subcategories, as in (NP-01 (DT-1 ) (NN-001 )).
 
 Options:
   --sort=KEY            count (most frequent first), size (largest first) or root [default: count]
   --root=LABEL          only fragments with this root, as binarised (NP^S) or plain (NP)
   --contains=NAME       only fragments with this word, or with a node of this label
-  --min-count=N         only fragments seen at least so often (of a cfg model: of at least this weight)
-  --min-size=N          only fragments of at least so many rules
+  --min-count=N         only fragments with at least N occurrences (of a cfg model: with at least this weight)
+  --min-size=N          only fragments with at least N rules
   --kind=KIND           which trees: all, initial or auxiliary [default: all]
   --lexicalised         only fragments with a word
-  --top=N               show so many, or all; 20 unless given
+  --top=N               number of fragments to show, or all; 20 by default
   --examples            with a training sentence, the words below the fragment in square brackets
-  --subcategories=LABEL  instead, of an srtsg model: what the subcategories of a label have in common, words, rules
-                        and parents, --top=N of each (5 unless given); or all: how many each label has
-  --hierarchy=LABEL     instead, of an srtsg model: how its subcategories were split
-  --sizes               instead: how many fragments there are of each size, and how many places they cover
+  --subcategories=LABEL  instead, for an srtsg model: the most frequent words, rules and parents of each subcategory
+                        of a label, --top=N of each (5 by default); all: the number of subcategories of each label
+  --hierarchy=LABEL     instead, for an srtsg model: how the subcategories of a label were split
+  --sizes               instead: the number of fragments of each size, and of their occurrences
   --derivation=TREES    instead: the most probable derivation of each of these trees (a file, a folder, - or
-                        another source, as annotated): a fragment a line, its count before it, indented by the
-                        depth of substitution, in the order that fills the first open node from the left; a + for
-                        each insertion at a node, which the next auxiliary tree fills
-  --format=FORMAT       brackets, json, or discodop (fragment, tab, count: what disco-dop's fragments command
+                        another source, as annotated), one fragment per line: its count and its brackets, indented
+                        by the depth of substitution, in the order of leftmost derivations; a + marks each
+                        insertion at a node, which the next auxiliary tree fills
+  --format=FORMAT       brackets, json, or discodop (fragment, tab, count, as disco-dop's fragments command
                         writes) [default: brackets]
-  -q, --quiet           no remarks
+  -q, --quiet           no messages
   -h, --help            this text
   --version             the version
 """
@@ -75,7 +75,7 @@ def selected(arguments: dict[str, Any], table: FragmentTable) -> list[int]:
 
 
 def json_lines(values: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """One JSON list, an element a line."""
+    """A JSON list, one element per line."""
     separator = "["
     for value in values:
         yield f"{separator}\n{json.dumps(value, ensure_ascii=False)}"
@@ -126,7 +126,7 @@ def fragment_value(table: FragmentTable, each: int, examples: bool) -> dict[str,
 
 
 def why_nothing(model: Model, name: str | None) -> str:
-    """A hint for who looks for a word that the model has never seen as such."""
+    """A hint for words that the model knows only by their class."""
     lexicon = model.preparation.lexicon
     if name is None or lexicon is None or name in lexicon.vocabulary or name in model.grammar.labels:
         return "no fragment fits"
@@ -135,7 +135,7 @@ def why_nothing(model: Model, name: str | None) -> str:
 
 
 def types_of(table: FragmentTable, numbers: list[int]) -> str:
-    """How many of these fragments are initial and how many auxiliary trees."""
+    """The numbers of initial and of auxiliary trees among these fragments."""
     if not table.is_auxiliary.any():
         return ""
     n_auxiliary = int(table.is_auxiliary[numbers].sum())
@@ -160,7 +160,7 @@ def label_lines(table: SubcategoryTable, top: int | None, form: str) -> Iterator
 
 
 def subcategory_lines(table: SubcategoryTable, label: str, n_examples: int, form: str) -> Iterator[str]:
-    """What the subcategories of a label mean."""
+    """The most frequent words, rules and parents of the subcategories of a label."""
     found = table.subcategories(label, n_examples)
     if form == "json":
         yield from json_lines(map(asdict, found))
@@ -183,10 +183,10 @@ def hierarchy_lines(table: SubcategoryTable, label: str, form: str) -> Iterator[
 
 
 def inspect_subcategories(arguments: dict[str, Any], model: Model, form: str) -> Iterator[str]:
-    """Whatever was asked for about the subcategories of a model."""
+    """The lines for --subcategories or --hierarchy."""
     table = entry_of(model).subcategories(model)
     if form == "discodop":
-        raise UsageError("disco-dop's format has no place for subcategories")
+        raise UsageError("disco-dop's format cannot represent subcategories")
     if arguments["--subcategories"] not in (None, "all"):
         return subcategory_lines(table, arguments["--subcategories"], top_of(arguments, 5) or 1 << 30, form)
     if arguments["--hierarchy"] is not None:
@@ -194,10 +194,10 @@ def inspect_subcategories(arguments: dict[str, Any], model: Model, form: str) ->
     return label_lines(table, top_of(arguments, 20), form)
 
 
-def top_of(arguments: dict[str, Any], usual: int) -> int | None:
-    """How many to show; None for all."""
+def top_of(arguments: dict[str, Any], default: int) -> int | None:
+    """The number of lines to show; None for all."""
     if arguments["--top"] is None:
-        return usual
+        return default
     return None if arguments["--top"] == "all" else integer(arguments, "--top", 1)
 
 
@@ -240,7 +240,7 @@ def derivations(deriver: Deriver, source: str, quiet: bool) -> Iterator[Derivati
 
 
 def derivation_lines(found: Iterable[Derivation], form: str, with_insertion: bool) -> Iterator[str]:
-    """Derivations as text; a fragment that the training trees are never cut into has the count 0."""
+    """Derivations as text; a fragment that is not in the last sample has the count 0."""
     if form == "json":
         yield from json_lines(derivation_value(each, with_insertion) for each in found)
         return
@@ -305,7 +305,7 @@ def main(argv: list[str]) -> int:
 
 
 def check_together(arguments: dict[str, Any], form: str) -> None:
-    """Refuse options that mean nothing beside each other."""
+    """Refuse combinations of options that have no meaning."""
     if arguments["--derivation"] is not None:
         for option in ("--sizes", *FILTERS):
             if arguments[option] not in (None, False):
@@ -315,4 +315,4 @@ def check_together(arguments: dict[str, Any], form: str) -> None:
     if form == "discodop":
         for option in ("--sizes", "--examples"):
             if arguments[option]:
-                raise UsageError(f"{option}: disco-dop's format has no place for this")
+                raise UsageError(f"{option}: disco-dop's format cannot represent this")

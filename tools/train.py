@@ -4,104 +4,105 @@ Usage:
   tsgkit train [options] [--set=SETTING]... --output=MODEL TREEBANK...
   tsgkit train -h | --help | --version
 
-A TREEBANK is as for `tsgkit prepare`, or one corpus that it wrote as arrays (.npz), which is then taken
-as it is. Defaults that differ between models are given for each; an option that the chosen model does not have is
-refused. Other packages can bring more models.
+A TREEBANK is as for `tsgkit prepare`, or one file of arrays (.npz) that it wrote, whose preparation is kept.
+Where the default of an option depends on the model, the text says so. A model refuses options that it does not
+have. Other packages can add models.
 
 Options:
   -o MODEL, --output=MODEL  the file to write
   --model=KIND             cfg: relative frequencies of the rules of the binarised trees; tsg: a Bayesian
                            tree-substitution grammar; insertion: one with auxiliary trees too; srtsg: one with
                            learned subcategories, the most accurate [default: cfg]
-  --dev=TREEBANK           parse this treebank with the finished model and say how well
+  --dev=TREEBANK           parse this treebank with the trained model and print the scores
   --format=FORMAT          of the input: {readers} [default: auto]
   --encoding=NAME          of the input [default: utf-8]
-  --nfc                    bring text to Unicode's normal form C
+  --nfc                    normalise text to Unicode's form C
   --continuous             make discontinuous trees (of export files) continuous, instead of stopping
-  --skip-bad               leave out what is not a tree, and list it, instead of stopping
+  --skip-bad               skip and list what is not a tree, instead of stopping
 
 Cleaning:
-  --cut-labels=MARK        cut all labels, those of words too, before this mark, behind which features stand
+  --cut-labels=MARK        remove features from all labels, tags included: what follows this mark
   --keep-functions         keep function tags and indices (NP-SBJ-1)
   --keep-empty             keep traces and other empty nodes
   --empty-tags=TAGS        tags of empty words, separated by commas [default: -NONE-]
   --keep-repeats           keep X over X
-  --collapse-unaries       join chains of phrases with one child (S+VP)
+  --collapse-unaries       merge unary chains of phrases (S+VP)
   --root=LABEL             the root that every tree gets [default: TOP]
 
 Binarisation:
   --binarize=METHOD        right, left or centre-head {default}
-  --horizontal=N           siblings that an intermediate symbol remembers, or all {default}
-  --vertical=N             1: labels as they are; 2: with the parent's; ... {default}
+  --horizontal=N           siblings that an intermediate symbol names, or all (horizontal markovisation)
+                           {default}
+  --vertical=N             1: plain labels; 2: with the label of the parent; ... (vertical markovisation)
+                           {default}
   --heads=RULES            for centre-head: penn, leftmost, rightmost or a file {default}
 
 Rare words:
   --unknown=MODEL          {unknown_words} {default}
-  --threshold=N            words seen at most N times are replaced by their class; 0: none, and srtsg lets
-                           every word back off to its class {default}
+  --threshold=N            words that occur at most N times are replaced by their class; with 0 none are, and in an
+                           srtsg every word backs off to its class {default}
 
 Subcategories (srtsg):
-  --splits=N               how often every subcategory is split in two {default}
-  --split-iterations=N     sweeps over the treebank after every split {default}
+  --splits=N               number of times that every subcategory is split in two {default}
+  --split-iterations=N     number of sweeps over the treebank after every split {default}
   --back-off=NAME          what refined rules back off to before P0: {back_offs} {default}
   --levels=N               levels of the back-off in use, P0 among them, all unless given; unrefined has 3: rules
                            whose root has no subcategory are left out with 2, refined rules with 1
-  --merge=SHARE            the share of splits that are undone again; 0 for none {default}
-  --merge-loss=NAME        which: by the smallest loss in that probability: marginal or joint {default}
-  --type-mode=NAME         whether --type-moves may relabel rules onto others in use: exact (no) or map (yes, as
-                           in the paper, but this no longer samples the posterior) {default}
+  --merge=SHARE            fraction of the splits that are merged again {default}
+  --merge-loss=NAME        the splits with the smallest loss are merged, in the likelihood of the trees (marginal) or
+                           in the joint probability (joint) {default}
+  --type-mode=NAME         whether --type-moves may relabel rules to rules in use: exact (no) or map (yes, as in the
+                           paper, but this does not sample the posterior) {default}
 
 Substitution sites (srtsg):
-  --site-iterations=N      after the splits, sweeps that sample substitution sites: with them fragments are more
-                           than single rules {default}
-  --sites=NAME             how: blocked (whole trees) or local (single sites) {default}
-  --joint-iterations=N     after these, sweeps that sample sites and subcategories together; 0 for none
+  --site-iterations=N      number of sweeps after the splits that sample substitution sites, so that fragments become
+                           larger than single rules {default}
+  --sites=NAME             sampler of these sites: blocked (whole trees) or local (single sites) {default}
+  --joint-iterations=N     number of sweeps after these that sample sites and subcategories jointly {default}
+  --stop-prob=P            fix the stop probability of all labels in the base distribution of fragments, instead of
+                           sampling one per label
+  --insertion-iterations=N  number of sweeps at the end that sample sites and insertions and keep the subcategories
                            {default}
-  --stop-prob=P            the probability of a site at every child in the base of fragments; sampled, one per
-                           label, unless given
-  --insertion-iterations=N  at last, sweeps that leave subcategories as they are and sample sites and
-                           insertions {default}
 
 Sampling (tsg and insertion):
-  --iterations=N           sweeps over the treebank {default}
+  --iterations=N           number of sweeps over the treebank {default}
   --sampler=NAME           blocked (whole trees) or local (single sites) {default}
   --process=NAME           pyp (Pitman-Yor) or dp (Dirichlet) {default}
   --init=NAME              minimal (every node a substitution site), maximal (none) or random {default}
-  --batch=N                trees whose proposals are made together; the result depends on it {default}
-  --truncated              export only fragments in use and CFG rules, instead of the whole transform
+  --batch=N                number of trees whose proposals are made together; the result depends on it {default}
+  --truncated              export only fragments in use and CFG rules, instead of the complete transform
 
 Sampling (insertion, and srtsg with --insertion-iterations):
-  --stacked                several auxiliary trees may be inserted at one node
-  --insertion-probability=P  fix the probability of an insertion, for all labels, instead of learning one for
-                           each
-  --insertion-cutoff=N     leave out of the grammar insertions into a part of fragments if fewer than N are expected
-                           in the training trees; 0 for the exact grammar {default}
+  --stacked                allow several insertions at one node
+  --insertion-probability=P  fix the insertion probability of all labels, instead of sampling one per label
+  --insertion-cutoff=N     omit insertions into a part of fragments from the grammar if fewer than N are expected in
+                           the training trees; 0 for the exact grammar {default}
 
 Sampling (tsg, insertion and srtsg):
   --base=NAME              the base distribution P0 of rules: {base_distributions} {default}
-  --type-moves=N           after every sweep, so many proposals to change a fragment or refined rule wherever it
-                           is used {default}
+  --type-moves=N           number of proposals after every sweep to change all occurrences of a fragment or refined
+                           rule at once {default}
   --average=N              the grammar is the mean over the last N samples {default}
   --average-every=N        iterations between these samples {default}
   --anneal-from=T          the temperature of the first iteration (srtsg: of every split) {default}
   --anneal-iterations=N    iterations until the temperature is 1 {default}
-  --seed=N                 same seed, same model [default: 0]
-  --threads=N              not for srtsg, but for --dev; the result does not depend on it [default: 1]
-  --checkpoint-every=N     iterations between checkpoints, which lie beside the model [default: 100]
-  --resume                 go on from the checkpoint, if there is one
+  --seed=N                 the same seed gives the same model [default: 0]
+  --threads=N              for tsg and insertion, and for --dev; the result does not depend on it [default: 1]
+  --checkpoint-every=N     iterations between checkpoints, which are written beside the model [default: 100]
+  --resume                 continue from the checkpoint, if there is one
 
 Chains (tsg, insertion and srtsg):
   --chains=N               train N models with seeds spawned from --seed, each as if alone: MODEL.chain01, ... with
-                           checkpoints of their own (`tsgkit parse MODEL.chain*` is their product); MODEL is the best
-                           of them on --dev, else the one with the highest log joint [default: 1]
-  --jobs=N                 chains at a time; 1 unless given, with --backend=dask all
+                           separate checkpoints (`tsgkit parse MODEL.chain*` is their product); MODEL is a copy of
+                           the best of them on --dev, or of that with the highest log joint [default: 1]
+  --jobs=N                 number of chains that run in parallel; by default 1, with --backend=dask all
   --backend=NAME           where they run: local (each a process), joblib, or dask (a cluster) [default: local]
-  --scheduler=ADDRESS      of the Dask cluster, or its scheduler file; workers and this machine need the folder of
-                           MODEL under the same name
+  --scheduler=ADDRESS      of the Dask cluster, or its scheduler file; workers must see the folder of MODEL under the
+                           same name as this machine
 
 Other:
-  --set=SETTING            NAME=VALUE, a setting of a model of another package; may be given several times
-  -q, --quiet              no progress and no remarks
+  --set=SETTING            NAME=VALUE, a setting of a model of another package; can be repeated
+  -q, --quiet              no progress bar and no messages
   -h, --help               this text
   --version                the version
 """
@@ -150,7 +151,7 @@ def corpus_of(arguments: dict[str, Any], reading: Reading) -> FlatCorpus:
     sources = arguments["TREEBANK"]
     if any(source.endswith(".npz") for source in sources):
         if len(sources) > 1:
-            raise UsageError("a prepared corpus (.npz) stands alone: it has its own vocabulary")
+            raise UsageError("a prepared corpus (.npz) cannot be combined with others: its vocabulary is fixed")
         corpus = FlatCorpus.load(sources[0])
         require_both(preparation_of(corpus).binarization, preparation_of(corpus).lexicon)
         return corpus
@@ -161,7 +162,7 @@ def corpus_of(arguments: dict[str, Any], reading: Reading) -> FlatCorpus:
 
 
 def require_both(binarization: Binarization | None, unknown: UnknownWords | Lexicon | None) -> None:
-    """Refuse trees that no model here can be trained on."""
+    """Refuse trees on which no model can be trained."""
     if binarization is None or unknown is None:
         raise UsageError(
             "a model needs binarised trees and classes for unknown words: --binarize and --unknown, here or"
@@ -173,20 +174,20 @@ def require_both(binarization: Binarization | None, unknown: UnknownWords | Lexi
 
 
 def train_chains(arguments: dict[str, Any], dev: list[Tree], chains: Chains) -> int:
-    """Run all chains, make the best one the output, and say how they went."""
+    """Run all chains, copy the best one to the output, and print how they agree."""
     backend = backend_of(arguments)
     try:
         for chain in chains.run(backend):
             if chain.error:
-                print(f"tsgkit: chain {chain.number} died: {chain.error}", file=sys.stderr)
+                print(f"tsgkit: chain {chain.number} failed: {chain.error}", file=sys.stderr)
         if chains.interrupted:
-            print(f"tsgkit: interrupted; --resume goes on from there ({chains.overview()})", file=sys.stderr)
+            print(f"tsgkit: interrupted; --resume continues from there ({chains.overview()})", file=sys.stderr)
             return EXIT_FAILED
         scores = dev_scores(arguments, chains, backend, dev) if dev else {}
     finally:
         backend.close()
     if not chains.finished:
-        print("tsgkit: no chain came to its end", file=sys.stderr)
+        print("tsgkit: no chain finished", file=sys.stderr)
         return EXIT_FAILED
     by_dev = {number: score["f1"] for number, score in scores.items()}
     by_joint = {chain.number: chain.log_joint(chains.plan.burn_in) for chain in chains.finished}
@@ -224,7 +225,7 @@ def chain_table(chains: Chains, best: Chain, log_joints: dict[int, float], score
     rows = []
     for chain in chains.chains:
         number = chain.number
-        state = "best" if chain is best else "" if number in log_joints else "died" if chain.error else "not finished"
+        state = "best" if chain is best else "" if number in log_joints else "failed" if chain.error else "not finished"
         score = [f"{scores[number][name]:.2f}" if number in scores else "-" for name in ("f1", "strict")]
         joint = f"{log_joints[number]:.1f}" if number in log_joints else "-"
         fragments = f"{chain.history['fragments'][-1]:.0f}" if chain.history else "-"
@@ -246,9 +247,9 @@ def convergence_table(diagnoses: list[Diagnosis]) -> str:
 
 
 def report_chains(chains: Chains) -> None:
-    """Say what is not as it should be."""
+    """Report chains that are not finished and files of other runs."""
     if unfinished := [str(chain.number) for chain in chains.chains if chain not in chains.finished]:
-        print(f"tsgkit: not finished: chain {', '.join(unfinished)}; --resume goes on with them", file=sys.stderr)
+        print(f"tsgkit: not finished: chain {', '.join(unfinished)}; --resume continues them", file=sys.stderr)
     if stale := chains.stale_files():
         print(f"tsgkit: {stale[0]}: from another run, as are {len(stale) - 1} more", file=sys.stderr)
 
@@ -262,17 +263,17 @@ def tree_types(model: Model) -> str:
 
 
 def require_chains(arguments: dict[str, Any], plan: Plan, n_chains: int) -> None:
-    """Refuse options that would do nothing."""
+    """Refuse options that would have no effect."""
     if n_chains > 1 and not plan.iterations:
         kind = plan.settings.kind
-        raise UsageError(f"--chains={n_chains}: a {kind} is counted, not sampled; all would be the same")
+        raise UsageError(f"--chains={n_chains}: a {kind} is counted, not sampled: all chains would be equal")
     if n_chains == 1 and (arguments["--jobs"] or arguments["--scheduler"] or arguments["--backend"] != "local"):
         raise UsageError("--jobs, --backend and --scheduler go with --chains=N: one chain runs here")
 
 
 @command
 def main(argv: list[str]) -> int:
-    """Train, write the model, and say what came out."""
+    """Train a model, write it, and print its size and scores."""
     arguments = parse_arguments(__doc__, argv)
     entry = MODELS.require(arguments["--model"], "--model")
     fill_preparation(arguments, entry)
@@ -283,11 +284,11 @@ def main(argv: list[str]) -> int:
     require_chains(arguments, plan, n_chains)
     reading = reading_of(arguments)
     corpus = corpus_of(arguments, reading)
-    # Before hours of training, not after them: what is wrong with these trees is found now.
+    # Read before training, so that errors in these trees are found before it and not after it.
     dev = [] if arguments["--dev"] is None else list(reading.trees(arguments["--dev"]))
     reading.report()
     if arguments["--dev"] is not None and not dev:
-        raise UsageError(f"--dev={arguments['--dev']}: there is no tree in it")
+        raise UsageError(f"--dev={arguments['--dev']}: it contains no trees")
     output, seed = Path(arguments["--output"]), seed_of(arguments)
     again = {"resume": arguments["--resume"], "quiet": arguments["--quiet"]}
     if n_chains > 1:
@@ -304,7 +305,7 @@ def main(argv: list[str]) -> int:
         )
     if run.interrupted:
         done = model.info["iterations"]
-        print(f"tsgkit: interrupted after {done} iterations; --resume goes on from there", file=sys.stderr)
+        print(f"tsgkit: interrupted after {done} iterations; --resume continues from there", file=sys.stderr)
         return EXIT_FAILED
     if dev:
         score = held_out_score(model, dev, threads=threads, quiet=arguments["--quiet"])

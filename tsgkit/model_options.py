@@ -1,6 +1,6 @@
-"""Options that are settings of models: from the words of the command line to the settings of an entry.
+"""Settings of models as options of the command line.
 
-Every setting is an option of the same name, with dashes; those of models of other packages are given by ``--set``.
+Every setting of a built-in model is an option of the same name, with dashes; ``--set`` gives those of other models.
 """
 
 import re
@@ -22,7 +22,7 @@ def option_of(name: str) -> str:
 
 
 def preparation_options(entry: ModelEntry) -> dict[str, str]:
-    """The options of the preparation, with the values that they have for a model unless given."""
+    """The options of the preparation with their defaults for a model."""
     binarization, unknown = entry.binarization, entry.unknown
     return {
         "--binarize": binarization.method,
@@ -35,18 +35,18 @@ def preparation_options(entry: ModelEntry) -> dict[str, str]:
 
 
 def fill_preparation(arguments: dict[str, Any], entry: ModelEntry) -> None:
-    """Let options of the preparation that are not given have the values of the model's entry."""
+    """Set options of the preparation that are not given to their defaults for a model."""
     defaults = preparation_options(entry)
     arguments |= {option: value for option, value in defaults.items() if arguments[option] is None}
 
 
 def model_settings(arguments: dict[str, Any], entry: ModelEntry) -> Settings:
-    """The settings that the options ask for, with the defaults of the model for all others."""
+    """The settings from the given options; all others have their defaults."""
     names = [each.name for each in fields(entry.settings)]
     given = {option: arguments[option] for option in model_options() if arguments[option] not in (None, False)}
     if strays := [option for option in given if option not in map(option_of, names)]:
         raise UsageError(f"{strays[0]}: the model {entry.settings.kind} has no such setting")
-    values = {option_of(name): (name, value) for name, value in own_settings(arguments["--set"], entry).items()}
+    values = {option_of(name): (name, value) for name, value in other_settings(arguments["--set"], entry).items()}
     values |= {option_of(name): (name, given[option_of(name)]) for name in names if option_of(name) in given}
     hints = get_type_hints(entry.settings)
     try:
@@ -56,7 +56,7 @@ def model_settings(arguments: dict[str, Any], entry: ModelEntry) -> Settings:
 
 
 def with_defaults(usage: str | None) -> str:
-    """A usage text in which ``{default}`` is replaced by the defaults that tsgkit's models have for an option.
+    """A usage text in which ``{default}`` is replaced by the defaults of the option for the built-in models.
 
     Examples
     --------
@@ -73,32 +73,32 @@ def with_defaults(usage: str | None) -> str:
 
 
 def default_text(option: str) -> str:
-    """What a usage text says of the defaults of an option: the commonest one, and those of models with others."""
+    """The defaults of an option, for a usage text: the most common one, and those of models with another."""
     values: dict[str, str] = {}
     for name in MODELS.built_in:
         entry = MODELS[name]
-        own = {option_of(each.name): shown(each.default) for each in fields(entry.settings)}
-        own |= preparation_options(entry)
-        if option in own:
-            values[name] = own[option]
+        defaults = {option_of(each.name): shown(each.default) for each in fields(entry.settings)}
+        defaults |= preparation_options(entry)
+        if option in defaults:
+            values[name] = defaults[option]
     common = Counter(values.values()).most_common(1)[0][0]
     others = (f", {name}: {value}" for name, value in values.items() if value != common)
     return f"(default: {common}{''.join(others)})"
 
 
 def shown(value: object) -> str:
-    """A default as a user would write it."""
+    """A default as on the command line."""
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def model_options() -> list[str]:
-    """The options that are settings of tsgkit's own models."""
+    """The options that are settings of built-in models."""
     entries = [MODELS[name] for name in MODELS.built_in]
     return list(dict.fromkeys(option_of(each.name) for entry in entries for each in fields(entry.settings)))
 
 
-def own_settings(given: list[str], entry: ModelEntry) -> dict[str, str]:
-    """The settings of --set, which have no option of their own."""
+def other_settings(given: list[str], entry: ModelEntry) -> dict[str, str]:
+    """The settings given by --set, which have no other option."""
     found: dict[str, str] = {}
     allowed = {each.name for each in fields(entry.settings) if option_of(each.name) not in model_options()}
     for setting in given:
@@ -111,7 +111,7 @@ def own_settings(given: list[str], entry: ModelEntry) -> dict[str, str]:
 
 
 def value_of(option: str, text: str | bool, hint: Any) -> Any:
-    """The value of a setting from the words of the command line."""
+    """The value of a setting from its text on the command line."""
     kinds = types_of(hint)
     if bool in kinds:
         return text is True or choice({option: text}, option, ("yes", "no")) == "yes"

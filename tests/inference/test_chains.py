@@ -190,10 +190,10 @@ def test_a_killed_chain_leaves_the_others_alone(tmp_path, tsgkit):
     os.kill(descendants(process.pid, "spawn_main")[-1], signal.SIGKILL)
     table, talk = process.communicate(timeout=600)
     assert process.returncode == 1
-    dead = re.search(r"chain (\d) died: its process was killed by signal 9", talk)
+    dead = re.search(r"chain (\d) failed: its process was killed by signal 9", talk)
     assert dead, talk
-    assert f"not finished: chain {dead[1]}; --resume goes on with them" in talk
-    assert re.search(rf"^ *{dead[1]} .* died$", table, re.MULTILINE)
+    assert f"not finished: chain {dead[1]}; --resume continues them" in talk
+    assert re.search(rf"^ *{dead[1]} .* failed$", table, re.MULTILINE)
     assert (tmp_path / "m").exists()
     done = tsgkit(*COMMAND[3:], *options, "--resume", "-o", "m", "village:dev", "--dev=dev")
     best = re.search(r"chain (\d) has the highest F1 on dev and is m\n", done.stdout)
@@ -219,7 +219,7 @@ def test_ctrl_c_stops_all_with_checkpoints(tmp_path):
     table, talk = process.communicate(timeout=600)
     assert (process.returncode, table) == (1, "")
     assert "Traceback" not in talk
-    assert "interrupted; --resume goes on from there" in talk
+    assert "interrupted; --resume continues from there" in talk
     assert not (tmp_path / "m").exists()
     for number, path in enumerate(checkpoints(tmp_path), start=1):
         model = Model.load(chain_path(tmp_path / "m", number))
@@ -241,7 +241,7 @@ def test_chains_end_when_their_parent_is_killed(tmp_path):
     ("options", "message"),
     [
         (["--chains=0"], "--chains=0: must be at least 1"),
-        (["--chains=2", "--model=cfg"], "a cfg is counted, not sampled"),
+        (["--chains=2", "--model=cfg"], "a cfg is counted, not sampled: all chains would be equal"),
         (["--jobs=2"], "go with --chains=N"),
         (["--backend=joblib"], "go with --chains=N"),
         (["--chains=2", "--backend=dask"], "--backend=dask and --scheduler=ADDRESS go together"),

@@ -232,5 +232,5 @@ def test_a_model_of_unknown_origin():
     model.kind = "other"
     for info in ({}, {"package": ["no", "name"]}):
         model.info = info
-        with pytest.raises(UsageError, match="install the package that brings it"):
+        with pytest.raises(UsageError, match="install the package that defines it"):
             entry_of(model)

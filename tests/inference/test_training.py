@@ -152,7 +152,7 @@ def test_the_state_of_another_phase_is_refused(corpus, taken, claimed):
 
 def test_arrays_that_do_not_belong_to_a_state_are_refused(corpus):
     training = started(corpus, TsgSettings(iterations=3), 1)
-    with pytest.raises(UsageError, match="it has or lacks stray"):
+    with pytest.raises(UsageError, match="stray is missing or unknown"):
         training.restore({**training.state(), "stray": np.zeros(1)}, 1)
 
 

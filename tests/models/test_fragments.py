@@ -254,7 +254,7 @@ def test_other_models(model):
     with pytest.raises(UsageError, match="does not keep its training trees"):
         fragments_of(other)
     other.kind = "other"
-    with pytest.raises(UsageError, match="no model 'other' is installed: install the package that brings it"):
+    with pytest.raises(UsageError, match="no model 'other' is installed: install the package that defines it"):
         fragments_of(other)
     other.info = {"package": "some-package"}
     with pytest.raises(UsageError, match="install the package some-package, or train one of cfg, tsg"):
@@ -268,7 +268,7 @@ def test_other_models(model):
         ("fragments", (0, 0), 10**6, "a rule out of range"),
         ("fragments", (0, 1), 0, "a part does not come before"),
         ("fragments", (0, 2), -2, "a part does not come before"),
-        ("fragments", (-1, 1), 0, "another label than its place"),
+        ("fragments", (-1, 1), 0, "another label than its rule wants"),
         ("dishes", 0, 10**6, "a site has no fragment"),
         ("dishes", 0, -1, "a site has no fragment"),
         ("sizes", (0, 0), -1, "a table is out of range"),

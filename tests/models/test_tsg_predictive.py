@@ -48,15 +48,15 @@ def possible_ratios(correction, model, words):
     first, second = words
     base = counts[second] / sum(counts.values())
     n_dish, t_dish = counts[second], correction.tables[number[second]]
-    n_house, t_house = 8.0, correction.house_tables[x]
+    n_all, t_all = 8.0, correction.restaurant_tables[x]
 
-    def predictive(n, t, n_all, t_all):
-        return (n - discount * t + (strength + discount * t_all) * base) / (strength + n_all)
+    def predictive(n, t, n_in_all, t_in_all):
+        return (n - discount * t + (strength + discount * t_in_all) * base) / (strength + n_in_all)
 
     same = first == second
     return [
-        math.log(predictive(n_dish + same, t_dish + same * opens, n_house + 1, t_house + opens))
-        - math.log(predictive(n_dish, t_dish, n_house, t_house))
+        math.log(predictive(n_dish + same, t_dish + same * opens, n_all + 1, t_all + opens))
+        - math.log(predictive(n_dish, t_dish, n_all, t_all))
         for opens in (0, 1)
     ]
 

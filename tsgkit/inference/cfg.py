@@ -1,4 +1,4 @@
-"""The entry of the plain PCFG: counted, not sampled, so its training is one phase without iterations."""
+"""The entry of the PCFG. It is counted and not sampled, so that its training is one phase without iterations."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from tsgkit.treebank import Binarization, FlatCorpus
 
 @dataclass(frozen=True, kw_only=True)
 class CfgSettings(Settings):
-    """How a PCFG is trained: there is nothing to choose."""
+    """The settings of a PCFG: there are none."""
 
     kind = "cfg"
 

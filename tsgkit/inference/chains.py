@@ -1,7 +1,7 @@
 """Several chains of the same training: their seeds, their files, and where they run.
 
-Every chain is an ordinary run with a seed of its own, a checkpoint of its own and a model of its own: the same as if
-it were trained alone with that seed. One that dies leaves the others alone.
+Every chain is an ordinary run with its own seed, checkpoint and model file, as if it were trained alone with that seed.
+If one fails, the others are not affected.
 """
 
 import os
@@ -30,16 +30,16 @@ from tsgkit.treebank import FlatCorpus
 
 @dataclass(frozen=True)
 class Plan:
-    """All that a chain is trained with but its seed.
+    """Everything that a chain is trained with except its seed.
 
     Parameters
     ----------
     settings : Settings
-        They say which model it is.
+        Their class says which model it is.
     checkpoint_every : int
         Iterations between checkpoints.
     threads : int
-        Of every chain; the result does not depend on it.
+        Threads of every chain; the result does not depend on it.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class Plan:
 
     @property
     def iterations(self) -> int:
-        """Of a chain; 0 if the model is not sampled but counted."""
+        """Iterations of a chain; 0 if the model is not sampled."""
         return sum(phase.iterations for phase in self.phases)
 
     @property
@@ -96,7 +96,7 @@ def chain_seeds(seed: int, n_chains: int) -> list[int]:
     """
     spawned = np.random.SeedSequence(seed).spawn(n_chains)
     # Seeds are below 2^63 here.
-    return [int(own.generate_state(1, np.uint64)[0]) >> 1 for own in spawned]
+    return [int(sequence.generate_state(1, np.uint64)[0]) >> 1 for sequence in spawned]
 
 
 def chain_path(output: str | os.PathLike[str], number: int) -> Path:
@@ -112,7 +112,7 @@ def chain_path(output: str | os.PathLike[str], number: int) -> Path:
 
 @dataclass
 class Chain:
-    """What became of a chain.
+    """The outcome of a chain.
 
     Attributes
     ----------
@@ -122,11 +122,11 @@ class Chain:
     path : Path
         Its model.
     done : int
-        Iterations.
+        Iterations done.
     error : str
-        Why it died; ``''`` if it did not.
+        Why it failed; ``''`` if it did not.
     history : dict of list
-        What it recorded of the quantities that tell whether it has converged.
+        The quantities of every iteration by which convergence is judged.
     """
 
     number: int
@@ -150,12 +150,12 @@ class Chains:
     plan : Plan
     corpus : FlatCorpus
     output : path
-        The model that the best chain becomes; the chains' own lie beside it, see `chain_path`.
+        The model file; the best chain is copied there. For the files of the chains see `chain_path`.
     seed : int
-        Where the seeds of the chains come from, see `chain_seeds`.
+        The seeds of the chains are derived from it, see `chain_seeds`.
     n_chains : int
     resume : bool
-        Go on from the checkpoints there are.
+        Continue from existing checkpoints.
     quiet : bool
         No progress bar.
     """
@@ -177,11 +177,11 @@ class Chains:
         self.chains = [Chain(number, seed, chain_path(self.output, number)) for number, seed in enumerate(seeds, 1)]
 
     def run(self, backend: Backend) -> Iterator[Chain]:
-        """Run all chains; each is yielded when it has come to its end, finished, interrupted or dead."""
+        """Run all chains; each is yielded when it ends: finished, interrupted or failed."""
         if not self.output.parent.is_dir():
             raise FileNotFoundError(2, "No such folder", str(self.output.parent))
         if not self.resume:
-            # A chain always goes on from its checkpoint: also when the worker that began it was lost.
+            # A chain always continues from its checkpoint, also if the worker that began it was lost.
             for chain in self.chains:
                 checkpoint_path(chain.path).unlink(missing_ok=True)
         shared = {"version": __version__, "plan": self.plan.to_dict(), "corpus": as_array(self.corpus.to_bytes())}
@@ -207,7 +207,7 @@ class Chains:
                 yield chain
 
     def overview(self) -> str:
-        """How far each chain is."""
+        """The progress of each chain."""
         shares = (f"{chain.number}: {chain.done / self.plan.iterations:.0%}" for chain in self.chains)
         return f"chain {', '.join(shares)}"
 
@@ -217,15 +217,15 @@ class Chains:
 
     @property
     def finished(self) -> list[Chain]:
-        """The chains that have come to their end."""
+        """The chains that have done all iterations."""
         return [chain for chain in self.chains if chain.history and chain.done == self.plan.iterations]
 
     def stale_files(self) -> list[Path]:
-        """Models of chains beside the output that are not of this run."""
-        own = {chain.path for chain in self.chains}
+        """Model files of chains of other runs, beside the output."""
+        current = {chain.path for chain in self.chains}
         pattern = f"{self.output.name}.chain"
         found = (path for path in self.output.parent.iterdir() if path.name.startswith(pattern))
-        return sorted(path for path in found if path.name.removeprefix(pattern).isdigit() and path not in own)
+        return sorted(path for path in found if path.name.removeprefix(pattern).isdigit() and path not in current)
 
     def choose(self, chain: Chain) -> None:
         """Make a chain's model the output."""
@@ -248,12 +248,12 @@ def diagnosis_table(diagnoses: Sequence[Diagnosis]) -> str:
 
 
 def as_array(content: bytes) -> np.ndarray:
-    """Bytes as an array: joblib sends large arrays to its processes once, and by way of a file."""
+    """Bytes as an array: joblib sends a large array to its processes only once, through a file."""
     return np.frombuffer(content, dtype=np.uint8)
 
 
 def run_chain(shared: Shared, item: dict[str, Any], link: Link) -> dict[str, Any]:
-    """The task of a chain, wherever it runs; it begins anew unless there is a checkpoint."""
+    """The task of a chain, wherever it runs; it continues from its checkpoint, if there is one."""
     require_same_version(shared["version"])
     corpus = FlatCorpus.load("the treebank that was sent", shared["corpus"].tobytes())
     plan = Plan.from_dict(shared["plan"])

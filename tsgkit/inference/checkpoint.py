@@ -1,4 +1,4 @@
-"""Checkpoints: everything a training run needs to go on as if it had never stopped."""
+"""Checkpoints: everything that a training run needs to continue as if it had never stopped."""
 
 import hashlib
 import json
@@ -30,9 +30,9 @@ class Checkpoint:
     iteration : int
         Iterations done.
     identity : dict
-        Model, settings, seed and a digest of the corpus: a run goes on only with the same.
+        Model, settings, seed and a digest of the corpus: a run continues only if they are the same.
     state : dict of ndarray
-        What the model needs.
+        The state of the phase.
     history : dict of ndarray
         One entry per iteration and quantity.
     """
@@ -43,7 +43,7 @@ class Checkpoint:
     history: dict[str, np.ndarray]
 
     def save(self, path: Path) -> None:
-        """Write to a new file, sync it, and put it in the place of the old one."""
+        """Write to a new file, sync it, and replace the old one."""
         arrays = {f"state.{name}": array for name, array in self.state.items()}
         arrays |= {f"history.{name}": array for name, array in self.history.items()}
         write_archive(path, KIND, VERSION, {"iteration": self.iteration, "identity": self.identity}, arrays)
@@ -58,13 +58,13 @@ class Checkpoint:
         if header.get("identity") != json.loads(json.dumps(identity)):
             raise UsageError(
                 f"{path}: the checkpoint is of another run (treebank, options or seed differ); "
-                f"name another --output, or remove it to start anew"
+                f"give another --output, or remove the file to start again"
             )
         parts: dict[str, dict[str, np.ndarray]] = {"state": {}, "history": {}}
         for name, array in arrays.items():
-            group, _, own = name.partition(".")
+            group, _, rest = name.partition(".")
             require(group in parts, path, f"array {name} is unknown")
-            parts[group][own] = array
+            parts[group][rest] = array
         for name, values in parts["history"].items():
             is_fit = values.dtype == np.float64 and values.shape == (iteration,)
             require(is_fit, path, f"the record of {name} is not one number for every iteration")

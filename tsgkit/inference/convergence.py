@@ -20,7 +20,7 @@ import numpy as np
 
 # Halves of chains need two draws each.
 FEWEST_DRAWS = 4
-# Of what a chain records, what tells whether it has converged.
+# The recorded quantities by which convergence is judged.
 QUANTITIES = ("log_joint", "fragments", "sites", "auxiliary", "insertions")
 
 
@@ -91,7 +91,7 @@ def arviz() -> ModuleType | None:
     """ArviZ, where it is installed."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what it says when imported is for its own users
+            warnings.simplefilter("ignore")  # its messages on import concern its direct users only
             import arviz as module  # noqa: PLC0415 - takes long, and few need it
     except ImportError:
         return None
@@ -129,7 +129,7 @@ def plain_r_hat(draws: np.ndarray) -> float:
 
 
 def split(draws: np.ndarray) -> np.ndarray:
-    """Both halves of every chain as chains of their own; the draw in the middle of an odd number is left out."""
+    """Both halves of every chain as separate chains; the middle draw of an odd number is left out."""
     half = draws.shape[1] // 2
     return np.concatenate([draws[:, :half], draws[:, -half:]])
 

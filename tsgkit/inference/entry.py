@@ -1,6 +1,6 @@
-"""The table of models: one entry for each, with all that others need to know about it.
+"""The registry of models: one entry per model, with everything that other parts of tsgkit need to know about it.
 
-Commands, parsers and reports ask the entry of a model and never its name. Entries of other packages are found by the
+Commands, parsers and reports use the entry of a model and never compare its name. Other packages add entries by the
 entry point group ``tsgkit.models``.
 """
 
@@ -19,24 +19,24 @@ from tsgkit.models.tsg_predictive import DerivationCorrection
 from tsgkit.registry import Registry
 from tsgkit.treebank import Binarization, FlatCorpus, UnknownWords
 
-PACKAGE = "package"  # among the information of a model: which package brings its entry, if not tsgkit
+PACKAGE = "package"  # the key in `Model.info` for the package that defines the model, if that is not tsgkit
 
 
 class ModelEntry(ABC):
-    """A model that plugs in.
+    """The entry of a model.
 
     Attributes
     ----------
     title : str
-        Its name for people.
+        The name of the model in reports.
     settings : type
-        The dataclass of its settings, which has its name, the `kind`, and all defaults.
+        The dataclass of its settings. It defines the name of the model, `kind`, and all defaults.
     binarization : Binarization
-        How trees are binarised for it, unless the user asks for something else.
+        The default binarisation of the training trees.
     unknown : UnknownWords
-        How rare words are classed for it, likewise.
+        The default treatment of rare and unknown words.
     panels : tuple of str
-        What the report on a model shows of it, in this order; see `tsgkit.report.panels`.
+        The sections of a report on what the model has learned, in order; see `tsgkit.report.panels`.
     """
 
     title: ClassVar[str]
@@ -45,29 +45,29 @@ class ModelEntry(ABC):
     unknown: ClassVar[UnknownWords] = UnknownWords("unicode", 1)
     panels: ClassVar[tuple[str, ...]] = ("training", "derivations")
 
-    # Settings are those of the entry's own class, which no base class can name.
+    # The type of `settings` is the class of the entry, which this base class cannot name.
     @abstractmethod
     def phases(self, settings: Any) -> Sequence[Phase]:
-        """The phases of its training, one after the other."""
+        """The phases of the training, in order; at least one."""
 
     @abstractmethod
     def material(self, corpus: FlatCorpus, settings: Any, *, seed: int, threads: int) -> Any:
-        """What the first phase begins with; made once for all phases."""
+        """What the first phase begins with, and what `Phase.restore` gets; computed once for all phases."""
 
     @abstractmethod
     def fragments(self, model: Model) -> FragmentTable:
-        """The fragments that a model of this kind has learned, with their counts or weights."""
+        """The fragments of a trained model, with their counts or weights."""
 
     def derivations(self, model: Model) -> DerivationReader:
-        """What cuts derivations with the model's grammar into fragments."""
+        """A reader that splits derivations with the model's grammar into fragments."""
         return DerivationReader(model.grammar)
 
     def subcategories(self, model: Model) -> SubcategoryTable:
-        """The subcategories of the model's training trees."""
+        """The subcategories of the training trees."""
         raise UsageError(f"a {model.kind} model has no subcategories; train one with --model=srtsg")
 
     def correction(self, model: Model) -> DerivationCorrection:
-        """The true probabilities of derivations over those of the model's grammar."""
+        """The ratio of the true probability of a derivation and its probability under the exported grammar."""
         raise UsageError(f"a {model.kind} model cannot correct its samples; tsg and insertion models can")
 
 
@@ -89,17 +89,17 @@ def entry_of(model: Model) -> ModelEntry:
     Raises
     ------
     UsageError
-        If nothing that is installed has one; the message names the package that does, if the model says so.
+        If no installed package defines the model; the message names the missing package, if the model file does.
     """
     if model.kind in MODELS:
         return MODELS[model.kind]
     package = model.info.get(PACKAGE)
-    missing = f"install the package {package}" if isinstance(package, str) else "install the package that brings it"
+    missing = f"install the package {package}" if isinstance(package, str) else "install the package that defines it"
     raise UsageError(f"no model {model.kind!r} is installed: {missing}, or train one of {', '.join(MODELS.names)}")
 
 
 def fragments_of(model: Model) -> FragmentTable:
-    """The fragments of a model of any kind, with their counts or weights.
+    """The fragments of any model, with their counts or weights.
 
     Examples
     --------

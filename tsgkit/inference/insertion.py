@@ -1,7 +1,7 @@
-"""The entry of tree-substitution grammars with insertion: auxiliary trees beside initial ones.
+"""The entry of tree-substitution grammars with insertion: initial and auxiliary trees.
 
-The phase is that of tree-substitution grammars, with restaurants of auxiliary trees and probabilities of insertions;
-Shindo, Fujino & Nagata (2011).
+The phase is that of tree-substitution grammars, with additional restaurants for auxiliary trees and with insertion
+probabilities (Shindo, Fujino & Nagata 2011).
 """
 
 from dataclasses import dataclass
@@ -28,16 +28,16 @@ FIRST_INSERTION = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class InsertionSettings(TsgSettings):
-    """How a grammar with insertion is trained; beside what tree-substitution grammars have (`TsgSettings`):
+    """The settings of a grammar with insertion, in addition to those of a tree-substitution grammar (`TsgSettings`).
 
     Parameters
     ----------
     stacked : bool
-        Whether several trees may be inserted at one node, each into the foot of the one before.
+        Allow several insertions at one node, each at the foot of the one before.
     insertion_probability : float, optional
-        Fix the probability of an insertion for all labels instead of learning one for each.
+        A fixed insertion probability for all labels; by default each label has its own, which is sampled.
     insertion_cutoff : float
-        Leave out of the grammar what is expected to be inserted somewhere less often than this; see
+        Minimum expected number of insertions; the grammar omits insertions into parts of fragments with fewer. See
         `tsgkit.models.tsg.TsgAverage`.
     """
 
@@ -55,7 +55,7 @@ class InsertionSettings(TsgSettings):
 
 
 class InsertionSampling(TsgSampling):
-    """Derivations with substitution and insertion of all trees, sampled."""
+    """The sampling of derivations with substitution and insertion."""
 
     settings: InsertionSettings
 
@@ -81,18 +81,18 @@ class InsertionSampling(TsgSampling):
         )
 
     def sizes(self) -> Record:
-        """The same, with auxiliary trees among the fragments, and how many of them there are."""
+        """The same, with auxiliary trees among the fragments, and the numbers of auxiliary trees and insertions."""
         n_auxiliary, n_insertions = self.sampler.n_auxiliary()
         sizes = super().sizes()
         sizes["sites"] -= n_insertions
         return sizes | {"auxiliary": float(n_auxiliary), "insertions": float(n_insertions)}
 
     def n_types(self, record: Record) -> str:
-        """How many different initial and auxiliary trees are in use."""
+        """The numbers of types of initial and auxiliary trees, for the progress bar."""
         return f"{record['fragments'] - record['auxiliary']:.0f} + {record['auxiliary']:.0f}"
 
     def stages(self, average: TsgAverage) -> list[Stage]:
-        """A grammar of labels with symbols for insertions, which prunes, and that of the mean."""
+        """A grammar of labels and of symbols for insertions, for pruning, and the grammar of the mean."""
         same = np.arange(len(self.corpus.labels), dtype=np.int32)
         grammar = self.grammar(average)
         parts = self.corpus.labels, self.corpus.words, int(self.corpus.label[0])

@@ -1,7 +1,7 @@
 """The training loop that all sampled models share: iterations, records, checkpoints, interruption.
 
-A run that is killed at any moment and resumed ends with the same model, bit for bit, as one that never
-stopped: random numbers depend on the seed and the iteration alone, and a checkpoint holds all else.
+A run that is killed at any moment and resumed ends with the same model, bit for bit, as one that never stopped: random
+numbers depend on the seed and the iteration alone, and a checkpoint holds everything else.
 """
 
 import time
@@ -24,7 +24,7 @@ from tsgkit.progress import progress
 
 SECONDS = "seconds"
 CHECKPOINT_EVERY = 100
-# Is told of every iteration that is done; says whether to stop there.
+# Called after every iteration with its number and record; returns whether to stop.
 Watch = Callable[[int, Record], bool]
 
 
@@ -40,12 +40,12 @@ class Run:
     checkpoint_every : int
         Iterations between checkpoints.
     resume : bool
-        Go on from the checkpoint if there is one.
+        Continue from the checkpoint if there is one.
     quiet : bool
         No progress bar.
     watch : callable, optional
-        Is told of every iteration, and says whether to stop; unless given, a progress bar shows the run and Ctrl-C
-        stops it.
+        Called after every iteration; returns whether to stop. By default a progress bar shows the run and Ctrl-C stops
+        it.
 
     Examples
     --------
@@ -75,7 +75,7 @@ class Run:
         return self.training.iterations
 
     def run(self) -> Model:
-        """Train to the end, or until interrupted; either way the model is written and returned.
+        """Train to the end, or until interrupted; in both cases the model is written and returned.
 
         Raises
         ------
@@ -113,7 +113,7 @@ class Run:
             self.history = {name: values.tolist() for name, values in saved.history.items()}
         else:
             self.training.start()
-            # Written before the first iteration: a folder or disk that cannot take it is found now.
+            # Written before the first iteration, so that a folder that is not writable or a full disk is found now.
             self.checkpoint()
             require_room(path)
 
@@ -156,7 +156,7 @@ class Run:
 
     @contextmanager
     def watched(self) -> Iterator[Watch]:
-        """Who is told of the iterations: the caller's choice, or the progress bar and Ctrl-C."""
+        """The callback for iterations: that of the caller, or one for the progress bar and Ctrl-C."""
         if self.watch is not None:
             yield self.watch
             return
@@ -171,5 +171,5 @@ class Run:
             yield show
 
     def interrupt(self) -> None:
-        """Stop after the iteration at work."""
+        """Stop after the current iteration."""
         self.interrupted = True

@@ -1,7 +1,7 @@
-"""Phases: a training is a sequence of them, each an algorithm that goes on from where the one before has come.
+"""The protocol of phases: a training is a sequence of them, and each continues from the result of the one before.
 
-What a model brings to the training loop. A `Phase` is a plan: how long it takes, and how it begins, or goes on from a
-checkpoint. What it then makes is an `ActivePhase`, which iterates and can be saved and exported at any time.
+Used by `tsgkit.inference.training`; every model implements it. A `Phase` is a plan: the number of its iterations, and
+how it begins or continues from a checkpoint. It returns an `ActivePhase`, which iterates and can be saved and exported.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,37 +30,37 @@ class ActivePhase(Protocol):
         ...
 
     def state(self) -> dict[str, np.ndarray]:
-        """All that `Phase.restore` needs."""
+        """The arrays that `Phase.restore` needs."""
         ...
 
     def export(self) -> Model:
-        """The model of the present state; it may keep the state, but for means over samples."""
+        """The model of the present state. It may contain the state, except means over samples."""
         ...
 
     def describe(self, record: Record) -> dict[str, str]:
-        """What the progress bar shows of a record."""
+        """The figures of a record that the progress bar shows."""
         ...
 
 
 class Phase(Protocol):
-    """A phase as it is planned."""
+    """A phase as planned."""
 
     @property
     def iterations(self) -> int:
-        """How many there are; 0 for a model that is not sampled but counted."""
+        """The number of iterations; 0 for a model that is counted and not sampled."""
         ...
 
     @property
     def burn_in(self) -> int:
-        """The iteration of the phase after which all others sample the same distribution."""
+        """The first so many iterations of the phase sample other distributions than the rest."""
         ...
 
     def begin(self, before: Any) -> ActivePhase:
-        """Begin where the phase before has come; the first one begins with the material of the training."""
+        """Begin with the result of the phase before; the first phase begins with the material of the training."""
         ...
 
     def restore(self, state: State, material: Any) -> ActivePhase:
-        """Go on from a state.
+        """Continue from a state.
 
         Raises
         ------
@@ -72,15 +72,16 @@ class Phase(Protocol):
 
 @dataclass(frozen=True)
 class Averaging:
-    """Which iterations of a phase a mean takes its samples from.
+    """The iterations of a phase whose samples a mean contains.
 
     Attributes
     ----------
     samples : int
-        How many: the last of those taken every so many iterations, the last iteration among them.
+        The number of samples.
     every : int
+        Iterations between samples; the last iteration is one of them.
     iterations : int
-        Of the phase.
+        Iterations of the phase.
 
     Examples
     --------
@@ -94,13 +95,13 @@ class Averaging:
     iterations: int
 
     def takes(self, step: int) -> bool:
-        """Whether the mean takes the sample of iteration number `step`."""
+        """Whether the mean contains the sample of iteration number `step`."""
         n_left = self.iterations - step
         return n_left < self.samples * self.every and n_left % self.every == 0
 
 
 def burn_in(phases: Sequence[Phase]) -> int:
-    """The iteration of a training after which all others sample the same distribution, that of the last phase."""
+    """The burn-in of a training: all phases but the last, and the burn-in of the last one."""
     *before, last = phases
     return sum(phase.iterations for phase in before) + last.burn_in
 
@@ -108,7 +109,7 @@ def burn_in(phases: Sequence[Phase]) -> int:
 def sampled_model(
     settings: Settings, corpus: FlatCorpus, seed: int, *, stages: list[Stage], n_samples: int, state: State
 ) -> Model:
-    """A model that is the mean of samples and keeps the last of them with its corpus."""
+    """A model that is the mean of samples, with the state of the last sample and the training trees."""
     info = {"settings": asdict(settings), "seed": seed, "samples": n_samples}
     info |= {"trees": corpus.n_trees, "tokens": corpus.n_tokens}
     return Model(settings.kind, preparation_of(corpus), stages, info, dict(state), corpus)

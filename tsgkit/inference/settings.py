@@ -1,6 +1,7 @@
-"""Settings of models: frozen dataclasses that refuse what cannot be, and the only place for defaults.
+"""Settings of models: frozen dataclasses that refuse invalid values. All defaults are defined there and nowhere else.
 
-Every model has a class of its own, named in its entry. The command line shows and sets the same fields.
+Every model has a class of settings, which its entry names. The options of ``tsgkit train`` are the fields of these
+classes.
 """
 
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from tsgkit.settings import Checked
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(Checked):
-    """The base of all settings.
+    """The base class of all settings.
 
     Attributes
     ----------
@@ -24,20 +25,20 @@ class Settings(Checked):
 
 @dataclass(frozen=True, kw_only=True)
 class SamplingSettings(Settings):
-    """What all models that are sampled have in common.
+    """Settings that all sampled models have.
 
     Parameters
     ----------
     type_moves : int
-        After every sweep, so many proposals to change a fragment or refined rule in all its occurrences at once; 0 for
-        none.
+        Number of proposals after every sweep to change all occurrences of a fragment or refined rule at once.
     average : int
-        The grammar is the mean over so many samples, the last of those taken every `average_every` iterations.
+        Number of samples whose mean is the grammar.
     average_every : int
+        Iterations between these samples; the last iteration is one of them.
     anneal_from : float
-        The temperature of the first iteration; it falls to 1 along a straight line.
+        The temperature of the first iteration; it decreases linearly to 1.
     anneal_iterations : int
-        Iterations until the temperature is 1; 0 for no annealing.
+        Number of iterations until the temperature is 1; 0 for no annealing.
     """
 
     type_moves: int = 0

@@ -1,7 +1,7 @@
-"""The entry of symbol-refined grammars: which phases their training has.
+"""The entry of symbol-refined grammars, with the sequence of their phases (Shindo et al. 2012).
 
-Splits of subcategories, then substitution sites, then both together, then insertions; Shindo et al. (2012). What
-happens in the phases stands in `tsgkit.inference.srtsg_phases`.
+Subcategories are split several times; then substitution sites, then sites and subcategories jointly, then insertions
+are sampled. The phases are defined in `tsgkit.inference.srtsg_phases`.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ class SrtsgEntry(ModelEntry):
     panels = ("training", "sizes", "fragments", "auxiliary", "subcategories", "derivations")
 
     def phases(self, settings: SrSettings) -> Sequence[Phase]:
-        """One for every split, and those after them that have iterations."""
+        """One phase for every split, and those of the later phases that have iterations."""
         planned: list[tuple[Callable[..., Phase], int]] = [(SplitPhase, settings.split_iterations)] * settings.splits
         planned += [(SitePhase, settings.site_iterations), (JointPhase, settings.joint_iterations)]
         planned = [(phase, iterations) for phase, iterations in planned if iterations]
@@ -43,7 +43,7 @@ class SrtsgEntry(ModelEntry):
         return Unsplit(corpus, settings, seed)
 
     def fragments(self, model: Model) -> FragmentTable:
-        """Fragments whose roots and open nodes carry their subcategories."""
+        """Fragments with subcategories at their roots and frontiers."""
         return refined_fragments(model)
 
     def derivations(self, model: Model) -> RefinedReader:

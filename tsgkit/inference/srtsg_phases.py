@@ -1,7 +1,7 @@
-"""The phases of training symbol-refined grammars: each split, substitution sites, both together, insertions.
+"""The phases of training a symbol-refined grammar: splits, substitution sites, sites and subcategories, insertions.
 
-Every phase takes over the refined symbols of the one before. The samplers of a phase are let go when the next one has
-begun; what they sample stands in `tsgkit.models.srtsg`, `srtsg_sites` and `srtsg_insertion`.
+Every phase begins with the refined symbols of the one before, whose sampler is then released. The models are those of
+`tsgkit.models.srtsg`, `srtsg_sites` and `srtsg_insertion`.
 """
 
 from dataclasses import dataclass
@@ -41,13 +41,12 @@ SEATING_PREFIX = "seating_"
 
 
 class Unsplit:
-    """The treebank before the first split: what the first phase begins with, and what all phases look at.
+    """The treebank with unsplit labels: what the first phase begins with, and the data of all phases.
 
     Parameters
     ----------
     corpus : FlatCorpus
-        Binarised, with closed vocabulary. Where rare words were not replaced by their classes, classes are part of the
-        lexical restaurants.
+        Binarised, with closed vocabulary. If rare words are not replaced by their classes, words back off to classes.
     settings : SrSettings
     seed : int
     """
@@ -76,12 +75,12 @@ class Unsplit:
         """A new sampler has the first parameters already."""
 
     def exported(self, stages: list[Stage], n_samples: int, state: State) -> Model:
-        """A model of these grammars, which keeps all of a state but its means."""
+        """The model of these grammars, with a state without its means."""
         kept = {name: value for name, value in state.items() if not name.startswith(MEAN_PREFIX)}
         return sampled_model(self.settings, self.corpus, self.seed, stages=stages, n_samples=n_samples, state=kept)
 
     def describe(self, n_splits: int, record: Record, **others: str) -> dict[str, str]:
-        """The progress bar's figures."""
+        """The figures of the progress bar."""
         return {
             "split": str(n_splits),
             **others,
@@ -93,14 +92,14 @@ class Unsplit:
 
 
 class Refined(Protocol):
-    """What a split begins with: the treebank, or the split before."""
+    """What a split begins with: the unsplit treebank, or the split before."""
 
     @property
     def material(self) -> Unsplit: ...
 
     @property
     def splits(self) -> list[Subcategories]:
-        """Those that have begun."""
+        """The splits that have begun."""
         ...
 
     @property
@@ -119,14 +118,14 @@ class Refined(Protocol):
 
 @dataclass(frozen=True)
 class SrPhase:
-    """What phases without insertions have in common.
+    """The fields of phases without insertions.
 
     Attributes
     ----------
     settings : SrSettings
     iterations : int
     n_before : int
-        Iterations of all phases before; streams of random numbers count on.
+        Iterations of all phases before: streams of random numbers are numbered by iterations of the training.
     averaging : Averaging
     """
 
@@ -141,7 +140,7 @@ class SrPhase:
 
 @dataclass(frozen=True)
 class SplitPhase(SrPhase):
-    """Every subcategory is split in two, the nodes' choices are sampled, and splits that gain little are merged."""
+    """Every subcategory is split in two, the subcategories of nodes are sampled, and some splits are merged."""
 
     @property
     def number(self) -> int:
@@ -150,12 +149,12 @@ class SplitPhase(SrPhase):
 
     @property
     def burn_in(self) -> int:
-        """Until subcategories are merged and the temperature is 1."""
+        """Iterations until subcategories are merged and the temperature is 1."""
         merging = self.settings.merge_step if self.settings.merge else 0
         return min(self.iterations, max(merging, self.settings.anneal_iterations))
 
     def begin(self, before: Refined) -> "SplitSampling":
-        """Split the symbols that the nodes have now, and let every node choose at random."""
+        """Split the present symbols; every node gets one of its two options at random."""
         material, groups = before.material, before.symbols()
         splits = [*before.splits, before.subcategories.split(int(material.corpus.label[0]))]
         random = np.random.Generator(np.random.PCG64([material.seed, len(splits)]))
@@ -179,16 +178,16 @@ class SplitPhase(SrPhase):
 
 
 class SplitSampling:
-    """Subcategories after a split, sampled.
+    """The sampling of subcategories after a split.
 
     Parameters
     ----------
     phase : SplitPhase
     material : Unsplit
     splits : list of Subcategories
-        This one and those before.
+        This split and those before.
     groups : ndarray, one per node
-        The nodes' symbols when it began.
+        The symbols of the nodes before the split.
     """
 
     def __init__(self, phase: SplitPhase, material: Unsplit, splits: list[Subcategories], groups: np.ndarray) -> None:
@@ -217,14 +216,14 @@ class SplitSampling:
         sampler.set_parameters(self.sampler.parameters())
 
     def refined_sites(self) -> "RefinedSites":
-        """Every node a site, with the symbol that it has."""
+        """The refined trees, with every node a substitution site."""
         sites = RefinedSites(self.material, self.splits)
         sites.sampler.take_parameters(self.sampler.parameters())
         sites.sampler.start(self.symbols())
         return sites
 
     def iterate(self, step: int) -> Record:
-        """One sweep over the subcategories of all trees, then new parameters; the merge when its time has come."""
+        """One sweep over the subcategories of all trees, a draw of the parameters, and in one iteration the merge."""
         settings, iteration = self.material.settings, self.phase.n_before + step
         temperature = settings.temperature(step)
         n_proposed, n_accepted, n_changed = self.sampler.tree_sweep(iteration, temperature)
@@ -263,14 +262,14 @@ class SplitSampling:
         self.sampler.set_rule_base(base)
 
     def state(self) -> dict[str, np.ndarray]:
-        """Splits, choices, parameters, seating, and the mean so far."""
+        """Splits, subcategories, parameters, seating, and the present mean."""
         state = split_options(self.splits)
         state |= {"groups": self.groups, "bits": self.sampler.bits(), "parameters": self.sampler.parameters()}
         state |= {f"{SEATING_PREFIX}{kind}": rows for kind, rows in self.sampler.seating().items()}
         return state | {f"{MEAN_PREFIX}{name}": value for name, value in self.means.state().items()}
 
     def export(self) -> Model:
-        """The mean of the averaged samples, or of the present one if the run is not so far."""
+        """The model of the mean of the averaged samples; before there are any, of the present one."""
         material, means = self.material, self.means
         if not means.n_samples:
             means = RuleMeans()
@@ -294,7 +293,7 @@ class SplitSampling:
 
 
 def split_options(splits: list[Subcategories]) -> dict[str, np.ndarray]:
-    """The splits as `tsgkit.models.subcategories.read_splits` reads them."""
+    """The splits as arrays for `tsgkit.models.subcategories.read_splits`."""
     return {f"options_{number}": split.n_options for number, split in enumerate(splits)}
 
 
@@ -302,7 +301,7 @@ def split_options(splits: list[Subcategories]) -> dict[str, np.ndarray]:
 
 
 class RefinedSites:
-    """Substitution sites of refined trees: what all phases after the splits go on with.
+    """The substitution sites of refined trees: what all phases after the splits share.
 
     Parameters
     ----------
@@ -342,7 +341,7 @@ class RefinedSites:
         return sites
 
     def state(self) -> dict[str, np.ndarray]:
-        """Splits, choices, sites, parameters and seating; the nodes' symbols are there as groups and bits, too."""
+        """Splits, subcategories, sites, parameters and seating; symbols are stored as groups and bits, as before."""
         symbols = self.sampler.symbols()
         groups = self.splits[-1].parent[symbols]
         state = split_options(self.splits)
@@ -351,14 +350,14 @@ class RefinedSites:
         return state | {f"{SEATING_PREFIX}{kind}": rows for kind, rows in self.sampler.seating().items()}
 
     def mean_state(self) -> dict[str, np.ndarray]:
-        """The mean so far."""
+        """The present mean."""
         return {f"{MEAN_PREFIX}{name}": value for name, value in self.means.state().items()}
 
     def add_to_mean(self) -> None:
         self.means.add(self.sampler, self.material.words, self.levels)
 
     def parts(self) -> "SiteParts":
-        """What the grammar of the mean is made of, or of the present sample if the run is not so far."""
+        """The parts of the grammar of the mean; before there are samples in it, of the present one."""
         material, settings, means = self.material, self.material.settings, self.means
         if not means.n_samples:
             means = SiteMeans()
@@ -373,7 +372,7 @@ class RefinedSites:
 
 
 class SiteParts(NamedTuple):
-    """What a grammar with sites is made of; see `SiteGrammar`."""
+    """The arguments of `SiteGrammar`."""
 
     corpus: FlatCorpus
     trees: TreeArrays
@@ -388,25 +387,25 @@ class HasSites(Protocol):
     """What a phase after the splits begins with: the last split, or a phase with sites."""
 
     def refined_sites(self) -> RefinedSites:
-        """The sites to go on with."""
+        """The sites to continue with."""
         ...
 
 
 @dataclass(frozen=True)
 class SitePhase(SrPhase):
-    """Substitution sites are sampled; subcategories stay as they are."""
+    """Substitution sites are sampled; subcategories do not change."""
 
     burn_in = 0
 
     def begin(self, before: HasSites) -> "SiteSampling":
-        """Go on with the sites that there are."""
+        """Continue with the present sites."""
         return SiteSampling(self, before.refined_sites())
 
     def restore(self, state: State, material: Unsplit) -> "SiteSampling":
         return SiteSampling(self, RefinedSites.restored(state, material))
 
     def sweep(self, sampler: RefinedSampler, iteration: int) -> tuple[int, int, int]:
-        """One sweep over all trees; returns how many changes were proposed, accepted and made."""
+        """One sweep over all trees; returns the numbers of proposals, of accepted ones, and of changes."""
         if self.settings.sites == "local":
             return sampler.local_sweep(iteration)
         return sampler.blocked_sweep(iteration, joint=False)
@@ -414,14 +413,14 @@ class SitePhase(SrPhase):
 
 @dataclass(frozen=True)
 class JointPhase(SitePhase):
-    """Sites and subcategories are sampled together."""
+    """Sites and subcategories are sampled jointly."""
 
     def sweep(self, sampler: RefinedSampler, iteration: int) -> tuple[int, int, int]:
         return sampler.blocked_sweep(iteration, joint=True)
 
 
 class SiteSampling:
-    """Sites of refined trees, sampled.
+    """The sampling of sites of refined trees.
 
     Parameters
     ----------
@@ -436,7 +435,7 @@ class SiteSampling:
         return self.sites
 
     def iterate(self, step: int) -> Record:
-        """One sweep over all trees, then new parameters."""
+        """One sweep over all trees, then a draw of the parameters."""
         settings, iteration = self.phase.settings, self.phase.n_before + step
         sampler = self.sites.sampler
         n_proposed, n_accepted, n_changed = self.phase.sweep(sampler, iteration)
@@ -456,11 +455,11 @@ class SiteSampling:
         }
 
     def state(self) -> dict[str, np.ndarray]:
-        """Sites, and the mean so far."""
+        """Sites, and the present mean."""
         return self.sites.state() | self.sites.mean_state()
 
     def export(self) -> Model:
-        """The mean of the averaged samples, or of the present one if the run is not so far."""
+        """The model of the mean of the averaged samples; before there are any, of the present one."""
         parts = self.sites.parts()
         stages = self.sites.cascade(SiteGrammar(*parts))
         return self.sites.material.exported(stages, parts.means.n_samples, self.state())
@@ -474,7 +473,7 @@ class SiteSampling:
 
 @dataclass(frozen=True)
 class RefinedInsertionPhase:
-    """Sites and insertions are sampled over refined trees; subcategories stay as they are."""
+    """Sites and insertions of refined trees are sampled; subcategories do not change."""
 
     settings: SrSettings
     burn_in: int = 0
@@ -484,7 +483,7 @@ class RefinedInsertionPhase:
         return self.settings.insertion_iterations
 
     def begin(self, before: HasSites) -> "RefinedInsertionSampling":
-        """Go on with the sites that there are, and the symbols that nodes have."""
+        """Continue with the present sites and symbols."""
         sampling = RefinedInsertionSampling(before.refined_sites())
         sampling.insertions.start(sampling.sites.sampler.sites())
         return sampling
@@ -496,12 +495,12 @@ class RefinedInsertionPhase:
 
 
 class RefinedInsertionSampling:
-    """Sites and insertions of refined trees, sampled.
+    """The sampling of sites and insertions of refined trees.
 
     Parameters
     ----------
     sites : RefinedSites
-        Its symbols, and its mean as the base distribution, stay as they are.
+        Its symbols do not change, nor does its mean, which is the base distribution.
     """
 
     def __init__(self, sites: RefinedSites) -> None:
@@ -514,7 +513,7 @@ class RefinedInsertionSampling:
         self.insertions = InsertionSampling(TsgMaterial(refined, trees, material.seed, threads=1), settings)
 
     def iterate(self, step: int) -> Record:
-        """One sweep over the sites and insertions of all trees, then new parameters."""
+        """One sweep over the sites and insertions of all trees, then a draw of the parameters."""
         record = self.insertions.iterate(step)
         kept = ("log_joint", "acceptance", "changed", "types_changed", "fragments", "auxiliary", "insertions")
         return {name: record[name] for name in kept} | {
@@ -525,11 +524,11 @@ class RefinedInsertionSampling:
 
     def state(self) -> dict[str, np.ndarray]:
         """Sites and insertions, and the means of both."""
-        own = {f"{INSERTION_PREFIX}{name}": value for name, value in self.insertions.state().items()}
-        return self.sites.state() | own | self.sites.mean_state()
+        insertions = {f"{INSERTION_PREFIX}{name}": value for name, value in self.insertions.state().items()}
+        return self.sites.state() | insertions | self.sites.mean_state()
 
     def export(self) -> Model:
-        """The mean of the averaged samples, or of the present one if the run is not so far."""
+        """The model of the mean of the averaged samples; before there are any, of the present one."""
         average = self.insertions.mean()
         grammar = InsertionGrammar(*self.sites.parts(), average=average)
         stages = self.sites.cascade(grammar)

@@ -1,4 +1,4 @@
-"""The settings of symbol-refined grammars: how long each phase of their training is, and how it goes."""
+"""The settings of symbol-refined grammars: the lengths of the phases of their training, and their options."""
 
 from dataclasses import dataclass
 
@@ -12,19 +12,19 @@ from tsgkit.models.base_distributions import BASE_DISTRIBUTIONS
 LOSSES = ("marginal", "joint")
 MODES = ("exact", "map")
 SITE_SAMPLERS = ("blocked", "local")
-# The share of a split's iterations after which subcategories are merged; the rest goes on with what is left.
+# Subcategories are merged after this fraction of the iterations of a split.
 MERGE_AT = 0.6
 MOST_SPLITS = 10
 
 
 @dataclass(frozen=True, kw_only=True)
 class SrSettings(SamplingSettings):
-    """How a symbol-refined grammar is trained; beside what all sampled models have (`SamplingSettings`):
+    """The settings of a symbol-refined grammar, in addition to those of all sampled models (`SamplingSettings`).
 
     Parameters
     ----------
     splits : int
-        How often every subcategory is split in two.
+        Number of times that every subcategory is split in two.
     split_iterations : int
         Sweeps over the treebank after every split; annealing begins anew with every one.
     back_off : str
@@ -36,24 +36,23 @@ class SrSettings(SamplingSettings):
     base : str
         The base distribution P0 of rules; see `tsgkit.models.base_distributions`.
     merge : float
-        The share of the splits that are undone, those with the smallest loss.
+        Fraction of the splits that are undone: those with the smallest loss.
     merge_loss : {"marginal", "joint"}
-        How the loss is measured: on the marginal likelihood of the trees, or on the joint probability.
+        The loss of a merge: in the marginal likelihood of the trees, or in the joint probability.
     type_mode : {"exact", "map"}
-        Whether a rule in use may be the goal of a type move; ``map`` allows it, and no longer samples the posterior.
+        Whether a type move may relabel a rule to one in use; ``map`` allows it and does not sample the posterior.
     site_iterations : int
-        After the splits, sweeps that sample substitution sites, so that fragments are more than single rules; 0 for
-        none.
+        Number of sweeps after the splits that sample substitution sites, so that fragments are larger than rules.
     sites : {"blocked", "local"}
-        How: whole trees, or single sites.
+        How they are sampled: whole trees, or single sites.
     joint_iterations : int
-        After these, sweeps that sample sites and subcategories together.
+        Number of sweeps after these that sample sites and subcategories jointly.
     stop_prob : float, optional
-        The probability of a site at every child in the base of fragments; unless given, one per label is sampled.
+        The stop probability in the base distribution of fragments; by default one per label is sampled.
     insertion_iterations : int
-        At last, sweeps that leave subcategories as they are and sample sites and insertions; 0 for none.
+        Number of sweeps at the end that keep subcategories and sample sites and insertions.
     stacked, insertion_probability, insertion_cutoff
-        Of these; see `tsgkit.inference.insertion.InsertionSettings`.
+        Settings of insertions; see `tsgkit.inference.insertion.InsertionSettings`.
     """
 
     kind = "srtsg"
@@ -101,7 +100,7 @@ class SrSettings(SamplingSettings):
         self.insertion_settings()  # for its checks
 
     def insertion_settings(self) -> InsertionSettings:
-        """How sites and insertions are sampled over refined trees."""
+        """The settings for insertions into refined trees."""
         return InsertionSettings(
             iterations=max(self.insertion_iterations, 1),
             stacked=self.stacked,
@@ -118,20 +117,20 @@ class SrSettings(SamplingSettings):
 
     @property
     def iterations(self) -> int:
-        """Sweeps in all."""
+        """The total number of sweeps."""
         sites = self.site_iterations + self.joint_iterations + self.insertion_iterations
         return self.splits * self.split_iterations + sites
 
     @property
     def merge_step(self) -> int:
-        """After which iteration of a split subcategories are merged."""
+        """The iteration of a split after which subcategories are merged."""
         return max(1, round(MERGE_AT * self.split_iterations))
 
     @property
     def not_yet(self) -> Record:
-        """What is recorded before there are insertions, where there will be some."""
+        """What phases without insertions record of them, if a later phase has some."""
         return {"auxiliary": 0.0, "insertions": 0.0} if self.insertion_iterations else {}
 
     def averaging(self, iterations: int, is_last: bool) -> Averaging:
-        """What the mean takes of a phase without insertions: only the last of them has samples in it."""
+        """The averaging of a phase without insertions: only the last of these is averaged."""
         return Averaging(self.average if is_last else 0, self.average_every, iterations)

@@ -1,7 +1,7 @@
-"""A model in training: its phases, one after the other, whatever model it is.
+"""A training: the phases of any model, one after the other.
 
-Between the loop, which knows iterations and files, and the phases, which know samplers. A phase begins in its first
-iteration, so that the state after the last one of a phase is still that phase's own.
+It stands between the loop (`tsgkit.inference.loop`), which knows iterations and files, and the phases, which know
+samplers. A phase begins with its first iteration, so that the state after the last iteration of a phase belongs to it.
 """
 
 from dataclasses import asdict
@@ -19,14 +19,14 @@ from tsgkit.treebank import FlatCorpus
 
 
 class Training:
-    """A model in training.
+    """The training of a model.
 
     Parameters
     ----------
     corpus : FlatCorpus
         Binarised, with closed vocabulary.
     settings : Settings
-        They say which model it is.
+        Their class says which model it is.
     seed : int
     threads : int
         The result does not depend on it.
@@ -51,7 +51,7 @@ class Training:
         self.phases = entry.phases(settings)
         self.material = entry.material(corpus, settings, seed=seed, threads=threads)
         self.digest = corpus_digest(corpus)
-        # The number of the phase that has begun, and what it is at.
+        # The number of the current phase, and the phase itself; there is none before `start` or `restore`.
         self.number = 0
         self.active: ActivePhase
 
@@ -91,22 +91,22 @@ class Training:
         return number, step
 
     def state(self) -> dict[str, np.ndarray]:
-        """All that `restore` needs."""
+        """The arrays that `restore` needs."""
         return self.active.state()
 
     def restore(self, state: dict[str, np.ndarray], iteration: int) -> None:
-        """Go back to the state after an iteration.
+        """Restore the state after an iteration.
 
         Raises
         ------
         UsageError
-            If it is no such state.
+            If the state is not one of this training after this iteration.
         """
         number, _ = self.phase_of(iteration)
         try:
             active = self.phases[number].restore(state, self.material)
             if stray := set(state) ^ set(active.state()):
-                raise ValueError(f"it has or lacks {min(stray)}")
+                raise ValueError(f"{min(stray)} is missing or unknown")
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise UsageError(f"the checkpoint does not fit the treebank or iteration {iteration}: {error}") from None
         self.number, self.active = number, active
@@ -119,5 +119,5 @@ class Training:
         return model
 
     def describe(self, record: Record) -> dict[str, str]:
-        """What the progress bar shows of a record."""
+        """The figures of a record that the progress bar shows."""
         return self.active.describe(record)

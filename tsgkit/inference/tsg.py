@@ -1,6 +1,7 @@
-"""The entry of tree-substitution grammars: settings, and the one phase of their training.
+"""The entry of tree-substitution grammars: their settings, and the single phase of their training.
 
-A sweep over all trees by the blocked or the local sampler, then new hyperparameters; Cohn & Blunsom (2010).
+An iteration is a sweep over all trees by the blocked or the local sampler, and a draw of the hyperparameters (Cohn &
+Blunsom 2010).
 """
 
 from collections.abc import Sequence
@@ -33,22 +34,22 @@ AVERAGE_PREFIX = "average_"
 
 @dataclass(frozen=True, kw_only=True)
 class TsgSettings(SamplingSettings):
-    """How a tree-substitution grammar is trained; beside what all sampled models have (`SamplingSettings`):
+    """The settings of a tree-substitution grammar, in addition to those of all sampled models (`SamplingSettings`).
 
     Parameters
     ----------
     iterations : int
-        Sweeps over the treebank.
+        Number of sweeps over the treebank.
     sampler : {"blocked", "local"}
-        Whole trees by Metropolis-Hastings, or single sites by Gibbs.
+        Blocked Metropolis-Hastings over whole trees, or Gibbs sampling of single sites.
     process : {"pyp", "dp"}
-        Pitman-Yor, or Dirichlet: a discount of 0.
+        Pitman-Yor process, or Dirichlet process, with discount 0.
     base : str
         The base distribution P0 of rules; see `tsgkit.models.base_distributions`.
     init : {"minimal", "maximal", "random"}
-        Every node a substitution site, none, or each by the toss of a coin.
+        The initial state: every node is a substitution site, no node is, or each is with probability 1/2.
     batch : int
-        Trees whose proposals are made together, against the counts without them; the result depends on it.
+        Number of trees whose proposals are made together, given the counts without them; the result depends on it.
     truncated : bool
         Export the truncated grammar instead of the transform.
     """
@@ -73,19 +74,19 @@ class TsgSettings(SamplingSettings):
 
     @property
     def first_discount(self) -> float:
-        """The discount of the first iteration; it stays 0 where it is."""
+        """The initial discount; 0 stays 0."""
         return FIRST_DISCOUNT if self.process == "pyp" else 0.0
 
 
 @dataclass(frozen=True)
 class TsgMaterial:
-    """What derivations are sampled over.
+    """The trees whose derivations are sampled.
 
     Attributes
     ----------
     corpus : FlatCorpus
     trees : TreeArrays
-        Those of the corpus, with the probabilities of the base distribution P0.
+        The trees of the corpus, with the probabilities of the base distribution P0.
     seed : int
     threads : int
     """
@@ -97,7 +98,7 @@ class TsgMaterial:
 
 
 class TsgSampling:
-    """Derivations of all trees, sampled.
+    """The sampling of derivations of all trees.
 
     Parameters
     ----------
@@ -115,16 +116,16 @@ class TsgSampling:
         self.average = self.new_average()
 
     def new_average(self) -> TsgAverage:
-        """The mean of no samples."""
+        """A mean without samples."""
         return TsgAverage(self.trees)
 
     def start(self, sites: np.ndarray) -> None:
-        """Seat all trees, cut at these nodes."""
+        """Seat the fragments of all trees, with these substitution sites."""
         self.sampler.set_parameters(discount=self.settings.first_discount, strength=FIRST_STRENGTH, stop=FIRST_STOP)
         self.sampler.start(sites)
 
     def iterate(self, step: int) -> Record:
-        """One sweep over all trees, then new parameters."""
+        """One sweep over all trees, then a draw of the parameters."""
         settings, temperature = self.settings, self.settings.temperature(step)
         if settings.sampler == "blocked":
             counts = self.sampler.blocked_sweep(step, settings.batch, self.material.threads, temperature)
@@ -144,11 +145,11 @@ class TsgSampling:
         }
 
     def resample_parameters(self, step: int) -> float:
-        """Draw the parameters given all derivations; returns the log joint probability."""
+        """Resample the parameters given all derivations; returns the log joint probability before."""
         return self.sampler.resample_parameters(step, dirichlet=self.settings.process == "dp")
 
     def sizes(self) -> Record:
-        """How many different fragments there are, how many sites, and how large the mean fragment is."""
+        """The numbers of fragment types and of sites, and the mean size of fragments."""
         n_occurrences = int(self.sampler.restaurants()[0].sum())
         return {
             "fragments": float(self.sampler.n_fragments()[1]),
@@ -157,7 +158,7 @@ class TsgSampling:
         }
 
     def describe(self, record: Record) -> dict[str, str]:
-        """The progress bar's figures."""
+        """The figures of the progress bar."""
         return {
             "log joint": f"{record['log_joint']:.0f}",
             "accepted": f"{record['acceptance']:.1%}",
@@ -166,21 +167,21 @@ class TsgSampling:
         }
 
     def n_types(self, record: Record) -> str:
-        """How many different fragments are in use."""
+        """The number of fragment types, for the progress bar."""
         return f"{record['fragments']:.0f}"
 
     def sample(self) -> TsgSample:
-        """The present state as a grammar needs it."""
+        """The present state, as far as the grammar depends on it."""
         fragments, customers, tables, _, _ = self.sampler.seating()
         return TsgSample(fragments, customers, tables, *self.sampler.parameters())
 
     def state(self) -> dict[str, np.ndarray]:
-        """Derivations, seating, parameters, and the mean so far."""
+        """Derivations, seating, parameters, and the present mean."""
         average = {f"{AVERAGE_PREFIX}{name}": value for name, value in self.average.state().items()}
         return self.last_sample() | average
 
     def last_sample(self) -> dict[str, np.ndarray]:
-        """The same without the mean."""
+        """The state without the mean."""
         fragments, _, _, sizes, dishes = self.sampler.seating()
         return {
             "states": self.sampler.states(),
@@ -191,14 +192,14 @@ class TsgSampling:
         }
 
     def restore(self, state: State) -> None:
-        """Go back to a state."""
+        """Restore a state."""
         self.sampler.set_parameters(*state["parameters"])
         self.sampler.restore(state["states"], state["fragments"], state["sizes"], state["dishes"])
         self.average = self.new_average()
         self.average.restore(parts_of(state, AVERAGE_PREFIX))
 
     def mean(self) -> TsgAverage:
-        """The mean of the averaged samples, or of the present one if the run is not so far."""
+        """The mean of the averaged samples; before there are any, of the present one."""
         if self.average.n_samples:
             return self.average
         average = self.new_average()
@@ -206,12 +207,12 @@ class TsgSampling:
         return average
 
     def stages(self, average: TsgAverage) -> list[Stage]:
-        """The treebank's own grammar, and that of the mean."""
+        """The CFG of the treebank, and the grammar of the mean."""
         same = np.arange(len(self.corpus.labels), dtype=np.int32)
         return [Stage(train_cfg(self.corpus)), Stage(self.grammar(average), same)]
 
     def grammar(self, average: TsgAverage) -> WeightedGrammar:
-        """The grammar of the mean, whole or truncated."""
+        """The grammar of the mean: the transform, or the truncated grammar."""
         make = average.truncated_grammar if self.settings.truncated else average.grammar
         return make(self.corpus.labels, self.corpus.words, int(self.corpus.label[0]))
 
@@ -240,15 +241,15 @@ class TsgPhase:
 
     @property
     def burn_in(self) -> int:
-        """Until the temperature is 1."""
+        """Iterations with a temperature other than 1."""
         return min(self.settings.anneal_iterations, self.iterations)
 
     def sampling(self, material: TsgMaterial) -> TsgSampling:
-        """A sampler with nobody seated."""
+        """Sampling with empty restaurants."""
         return TsgSampling(material, self.settings)
 
     def begin(self, before: TsgMaterial) -> TsgSampling:
-        """Seat all trees."""
+        """Begin with the initial sites that the settings ask for."""
         sampling = self.sampling(before)
         n_nodes = before.corpus.n_nodes
         if self.settings.init == "random":
@@ -279,7 +280,7 @@ class TsgEntry(ModelEntry):
         return TsgMaterial(corpus, with_base(number_rules(corpus), settings.base), seed, threads)
 
     def fragments(self, model: Model) -> FragmentTable:
-        """The fragments that the training trees of the last sample are cut into."""
+        """The fragments of the last sample."""
         return FragmentTable.of_sample(model)
 
     def correction(self, model: Model) -> DerivationCorrection:

@@ -95,7 +95,7 @@ class Step:
     is_auxiliary : bool
         Whether it was inserted.
     nodes : list of int
-        The numbers of the derivation's nodes that are its own: neither its frontier nor its foot.
+        The numbers of its nodes in the derivation, without its frontier and its foot.
     """
 
     tree: Tree
@@ -111,13 +111,13 @@ class Step:
         return format_fragment(self.tree)
 
 
-class Place(NamedTuple):
-    """Where the next node of a derivation goes."""
+class Slot(NamedTuple):
+    """Where the next node of a derivation is attached."""
 
     parents: list[Tree]  # in the tree and in the marked tree; none at the top
     depth: int
     auxiliary: list[Tree]  # of which it is the foot: in the tree and the marked tree
-    own_nodes: list[int]  # those of the elementary tree that goes on there
+    step_nodes: list[int]  # those of the elementary tree that continues there
     n_insertions: int = 0
 
 
@@ -137,36 +137,36 @@ def cut(nodes: np.ndarray, states: np.ndarray, labels: Sequence[str], sentence: 
         The words as fragments show them.
     """
     steps: list[Step] = []
-    places = [Place([], -1, [], [])]
+    slots = [Slot([], -1, [], [])]
     for number, ((label, start, end, kind), state) in enumerate(zip(nodes.tolist(), states.tolist(), strict=True)):
-        place = places.pop()
+        slot = slots.pop()
         name = labels[label]
-        for auxiliary in place.auxiliary:
+        for auxiliary in slot.auxiliary:
             auxiliary.append(Tree(name + FOOT_MARK, []))
         inserts = state >= LEFT_FOOT
         node = Tree(name, [])
-        marked = Tree(name if inserts else name + HOST_MARK * place.n_insertions, [])
-        own = [node, marked]
+        marked = Tree(name if inserts else name + HOST_MARK * slot.n_insertions, [])
+        both = [node, marked]
         if inserts:
-            steps.append(Step(node, marked, place.depth + 1, start, end, is_auxiliary=True, nodes=[number]))
-            foot = Place(place.parents, place.depth, own, place.own_nodes, place.n_insertions + 1)
-            beside = Place(own, place.depth + 1, [], steps[-1].nodes)
+            steps.append(Step(node, marked, slot.depth + 1, start, end, is_auxiliary=True, nodes=[number]))
+            foot = Slot(slot.parents, slot.depth, both, slot.step_nodes, slot.n_insertions + 1)
+            beside = Slot(both, slot.depth + 1, [], steps[-1].nodes)
             below = [beside] * kind
             below[state - LEFT_FOOT] = foot
-            places.extend(reversed(below))
+            slots.extend(reversed(below))
             continue
-        depth, own_nodes = place.depth, place.own_nodes
-        for parent, each in zip(place.parents, own, strict=bool(place.parents)):
+        depth, step_nodes = slot.depth, slot.step_nodes
+        for parent, each in zip(slot.parents, both, strict=bool(slot.parents)):
             parent.append(Tree(name, []) if state == SITE else each)
         if state == SITE:
             depth += 1
             steps.append(Step(node, marked, depth, start, end))
-            own_nodes = steps[-1].nodes
-        own_nodes.append(number)
+            step_nodes = steps[-1].nodes
+        step_nodes.append(number)
         if kind == LEXICAL:
-            for each in own:
+            for each in both:
                 each.append(sentence[start])
-        places.extend([Place(own, depth, [], own_nodes)] * kind)
+        slots.extend([Slot(both, depth, [], step_nodes)] * kind)
     return steps
 
 

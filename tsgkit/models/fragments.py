@@ -31,7 +31,7 @@ KINDS = ("all", "initial", "auxiliary")
 
 @dataclass(frozen=True)
 class Example:
-    """Where in the training trees a fragment was used.
+    """An occurrence of a fragment in the training trees.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Fragment:
     size : int
         Its number of rules.
     count : int or float
-        Its customers: how many places of the training trees it covers. In the rules of a CFG, the weight.
+        Its customers: the number of its occurrences in the training trees. Of the rules of a CFG, the weight.
     tables : int or None
         Its tables.
     side : str
@@ -160,7 +160,7 @@ class FragmentTable:
 
     @classmethod
     def of_rules(cls, grammar: WeightedGrammar) -> "FragmentTable":
-        """The rules of a grammar whose symbols are the labels, each a fragment of its own."""
+        """The rules of a grammar whose symbols are the labels, each as a fragment."""
         kinds = (
             (grammar.binary, grammar.binary_weight, (0, 1, 2)),
             (grammar.unary, grammar.unary_weight, (0, 1)),
@@ -197,7 +197,7 @@ class FragmentTable:
 
     @cached_property
     def first_node(self) -> np.ndarray | None:
-        """For every fragment the node of the corpus where it is used first, or -1."""
+        """For every fragment the node of its first occurrence in the corpus, or -1."""
         if self.uses is None:
             return None
         sites = np.flatnonzero(self.uses >= 0)
@@ -279,8 +279,8 @@ class FragmentTable:
         if lexicalised:
             fits &= self.is_lexicalised
         chosen = np.flatnonzero(fits)
-        place = chosen if self.first_node is None else self.first_node[chosen]
-        keys = [place, -self.sizes[chosen], -self.counts[chosen]]  # the last one counts most
+        first = chosen if self.first_node is None else self.first_node[chosen]
+        keys = [first, -self.sizes[chosen], -self.counts[chosen]]  # the last one counts most
         if sort == "size":
             keys.append(-self.sizes[chosen])
         elif sort == "root":
@@ -330,18 +330,19 @@ class FragmentTable:
         return "right" if left == FOOT else "left"
 
     def example(self, number: int) -> Example:
-        """The first place in the training trees where a fragment is used."""
+        """The first occurrence of a fragment in the training trees."""
         return self.examples(number, 1)[0]
 
     def examples(self, number: int, limit: int) -> list[Example]:
-        """The first places in the training trees where a fragment is used, in different trees."""
+        """The first occurrences of a fragment in the training trees, at most one per tree."""
         if self.corpus is None or self.uses is None:
             raise UsageError("the model does not keep its training trees, so it has no examples to show")
         nodes = np.flatnonzero(self.uses == number)
         trees, first = np.unique(np.searchsorted(self.corpus.tree_start, nodes, side="right") - 1, return_index=True)
-        return [self.place(*pair) for pair in zip(trees[:limit].tolist(), nodes[first[:limit]].tolist(), strict=True)]
+        found = zip(trees[:limit].tolist(), nodes[first[:limit]].tolist(), strict=True)
+        return [self.occurrence(tree, node) for tree, node in found]
 
-    def place(self, tree: int, node: int) -> Example:
+    def occurrence(self, tree: int, node: int) -> Example:
         """A node of the training trees as an example."""
         assert self.corpus is not None
         sentence: list[str] = []

@@ -1,7 +1,6 @@
 """A trained model as a file: how its corpus was prepared, and a coarse-to-fine cascade of grammars.
 
-Parsers need nothing else. A model that training can continue from keeps its state in arrays of its own
-beside the grammars.
+Parsers need nothing else. A model that was sampled also keeps the state of its last sample.
 """
 
 import os
@@ -56,7 +55,7 @@ class Model:
     info : dict
         Settings, seed and figures of the training, as plain JSON values.
     state : dict of ndarray
-        What training needs to go on; empty where there is nothing to go on with.
+        The state of the last sample, and what was recorded in every iteration; empty for models that are not sampled.
     corpus : FlatCorpus, optional
         The training trees, where the model keeps them to show what it found where.
 
@@ -117,10 +116,10 @@ class Model:
         require(is_list and all(isinstance(one, dict) for one in headers), path, "the grammars are missing")
         stages: list[Stage] = []
         for number, stage_header in enumerate(headers):
-            own = parts_of(arrays, f"level{number}.")
-            grammar = WeightedGrammar.from_parts(stage_header, own, path)
+            of_stage = parts_of(arrays, f"level{number}.")
+            grammar = WeightedGrammar.from_parts(stage_header, of_stage, path)
             coarser = stages[-1].grammar if stages else None
-            stages.append(Stage(grammar, *read_maps(own, grammar, coarser, path)))
+            stages.append(Stage(grammar, *read_maps(of_stage, grammar, coarser, path)))
             check_labels(grammar, path)
         try:
             preparation = Preparation.from_dict(header.get("preparation", {}))

@@ -85,7 +85,7 @@ class PitmanYorProcess:
     base : PitmanYorProcess, number, or function of a dish
         The base distribution: another process, the probability that every dish has, or what gives it.
     parameters : Parameters, optional
-        May be shared with other processes; without, the process has its own.
+        May be shared with other processes; by default the process has new ones.
 
     Notes
     -----

@@ -29,7 +29,7 @@ def ancestors(splits: Sequence[Subcategories], split: int) -> np.ndarray:
 
 
 def rule_cascade(refined: RefinedGrammar, splits: Sequence[Subcategories]) -> list[Stage]:
-    """The treebank's own grammar, the split in the middle, and all splits."""
+    """The grammar of treebank rules, that of the middle split, and that of all splits."""
     fine = refined.grammar()
     same = np.arange(len(fine.labels), dtype=np.int32)
     stages = [Stage(refined.raw_grammar(fine))]
@@ -41,7 +41,7 @@ def rule_cascade(refined: RefinedGrammar, splits: Sequence[Subcategories]) -> li
 
 
 def site_cascade(sites: SiteGrammar, splits: Sequence[Subcategories], symbols: np.ndarray) -> list[Stage]:
-    """The treebank's own grammar, refined rules of the split in the middle and of the last, and the transform.
+    """The grammar of treebank rules, refined rules of the middle and of the last split, and the transform.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
 """Symbol-refined grammars with insertion: elementary trees over refined symbols, some inserted into others.
 
-Every node keeps the refined symbol that it has; `tsgkit.models.tsg` then works with these in place of labels. In the
-base, ``P(r)`` is the probability of a refined rule under the restaurants of symbol-refined grammars, which back off to
-rules and words that were never seen. They stay as they are, so that the transform is that of `SiteGrammar` with
+Every node keeps its refined symbol, and `tsgkit.models.tsg` uses these symbols as labels. In the base distribution,
+``P(r)`` is the probability of a refined rule under the restaurants of symbol-refined grammars, which back off to rules
+and words that were never seen. These restaurants do not change, so that the transform is that of `SiteGrammar` with
 
     x_k => x_k'      x_k -> sig(e)      y_l* => y_l, N_{y_l'}      N_h => h      N_h -> M h      N_h -> h M
 
@@ -54,8 +54,8 @@ class InsertionGrammar(SiteGrammar):
         arrays = collected.arrays()
         for kind in RULE_KINDS:
             self.rules.add(kind, arrays[f"{kind}_weight"], *arrays[kind].T)
-        goes_on = np.array([hosts[symbol].on for symbol in range(self.n_symbols)])
-        words = self.add_base(self.average.stop / self.average.n_samples, goes_on)
+        internal = np.array([hosts[symbol].on for symbol in range(self.n_symbols)])
+        words = self.add_base(self.average.stop / self.average.n_samples, internal)
         self.private_symbol = np.array(collected.label, dtype=np.int64)
         private_label = np.where(self.private_symbol == NO_LABEL, NO_LABEL, self.label[self.private_symbol])
         return self.finished(words, private_label)

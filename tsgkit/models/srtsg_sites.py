@@ -413,7 +413,7 @@ class SiteGrammar:
         if words.classes:
             of_class = means.mean("class")[symbol, word_class] * means.mean("word")[rule]
             probability = np.where(word_class >= 0, share * of_class, (1.0 - share) * probability)
-        for level in self.levels.used[:1]:
+        for name, context in self.levels.used[:1]:
             probability = through(name, context, probability)
         return probability
 

@@ -180,9 +180,10 @@ def refined_fragments(model: Model) -> FragmentTable:
     """
     table = SubcategoryTable.of_model(model)
     corpus = table.corpus
-    own = parts_of(model.state, INSERTION_PREFIX)
-    if own:
-        return FragmentTable.of_state(replace(corpus, labels=table.names, label=table.symbols.astype(np.int32)), own)
+    insertions = parts_of(model.state, INSERTION_PREFIX)
+    if insertions:
+        refined = replace(corpus, labels=table.names, label=table.symbols.astype(np.int32))
+        return FragmentTable.of_state(refined, insertions)
     sites = model.state.get("sites", np.ones(corpus.n_nodes, dtype=np.uint8))
     is_fit = sites.dtype == np.uint8 and sites.shape == (corpus.n_nodes,) and (sites <= 1).all()
     if not is_fit or not sites[corpus.tree_start[:-1]].all():
@@ -256,7 +257,7 @@ def symbols_with_insertion(model: Model) -> np.ndarray | None:
 
 
 def stands_beside(grammar: WeightedGrammar, n_symbols: int) -> np.ndarray:
-    """Which symbols of a symbol-refined grammar stand beside a foot, or in place of one that has no sibling.
+    """Which symbols of a symbol-refined grammar stand beside a foot, or replace one that has no sibling.
 
     The former have no label. The latter are private, as unary rules have them for children, and have only a bridge.
     """

@@ -5,11 +5,11 @@ With the counts of a sample frozen, a fragment ``e`` rooted in ``c`` has the pro
     w_e = (n_e - d t_e) / (theta + n)        b_c = (theta + d t) / (theta + n)
 
 The infinitely many fragments become finitely many rules: ``c -> sig(e)`` with weight ``w_e``, a bridge
-``c => c'`` with weight ``b_c``, and for every CFG rule ``c' -> ...`` with each child stopping (weight ``s``) or
-going on (``1 - s``).
+``c => c'`` with weight ``b_c``, and for every CFG rule ``c' -> ...`` in which each child is a substitution site (weight
+``s``) or internal (``1 - s``).
 
-With insertion, an elementary tree that goes on into a node labelled ``X`` does so by a symbol ``N_h``, where ``h`` is
-the symbol without insertion (private, or ``X'``): ``N_h`` has the rules of ``h``, times ``1 - a_X``, and a bridge to
+With insertion, an internal node of an elementary tree with the label ``X`` has a symbol ``N_h``, where ``h`` is the
+symbol without insertion (private, or ``X'``): ``N_h`` has the rules of ``h``, times ``1 - a_X``, and a bridge to
 ``I_h`` with weight ``a_X``, which has the rules ``I_h -> M h`` and ``I_h -> h M``. ``M``, one symbol for each ``X`` and
 side, is what stands beside the foot; all hosts share it. It has no label and only bridges: to the symbols of all
 siblings that a foot can have, weighed by the auxiliary trees in use and their base. A grammar of labels, with symbols
@@ -64,15 +64,15 @@ class TsgSample:
         The restaurants of auxiliary trees, if there are any, come after those of initial trees.
         """
         discount, strength = self.discount, self.strength
-        house = trees.rule_label[self.fragments[:, 0]]
+        restaurant = trees.rule_label[self.fragments[:, 0]]
         if self.auxiliary_discount is not None and self.auxiliary_strength is not None:
             discount = np.concatenate([discount, self.auxiliary_discount])
             strength = np.concatenate([strength, self.auxiliary_strength])
-            house = house + trees.n_labels * (self.fragments[:, 1:] == FOOT).any(axis=1)
-        n_customers = np.bincount(house, weights=self.customers, minlength=len(discount))
-        n_tables = np.bincount(house, weights=self.tables, minlength=len(discount))
-        cached = np.maximum(self.customers - discount[house] * self.tables, 0.0)
-        cached /= (strength + n_customers)[house]
+            restaurant = restaurant + trees.n_labels * (self.fragments[:, 1:] == FOOT).any(axis=1)
+        n_customers = np.bincount(restaurant, weights=self.customers, minlength=len(discount))
+        n_tables = np.bincount(restaurant, weights=self.tables, minlength=len(discount))
+        cached = np.maximum(self.customers - discount[restaurant] * self.tables, 0.0)
+        cached /= (strength + n_customers)[restaurant]
         return cached, (strength + discount * n_tables) / (strength + n_customers)
 
 
@@ -104,10 +104,10 @@ class TsgAverage:
         n_labels, n_rules = self.trees.n_labels, self.trees.n_rules
         self.bridge = np.zeros(n_labels)
         self.stop = np.zeros(n_labels)
-        # For every rule, the sum over samples of P(r) times stopping or going on at its left and right child.
+        # For every rule, the sum over samples of P(r) times the probabilities that its children are sites or internal.
         self.base = np.zeros((n_rules, 2, 2))
         # With insertion: of a_X, and for every rule and foot (left, right) of the base's part of what is beside it,
-        # b' P'(r) times stopping or going on there.
+        # b' P'(r) times the probabilities that it is a site or internal.
         self.insertion = np.zeros(n_labels)
         self.beside = np.zeros((n_rules, 2, 2))
 
@@ -155,7 +155,7 @@ class TsgAverage:
             self.beside[:, foot, 1] += weight * (1 - stops)
 
     def state(self) -> dict[str, np.ndarray]:
-        """Everything, as arrays: of the fragments, rule and parts, and how often each was ordered in all samples."""
+        """Everything, as arrays: the fragments, and sums over samples."""
         return {
             "fragments": np.array(list(self.number_of), dtype=np.int32).reshape(-1, 3),
             "counts": np.array(self.count, dtype=np.int64),
@@ -170,7 +170,7 @@ class TsgAverage:
         validate_fragments(fragments, self.trees)
         self.number_of = {(rule, left, right): number for number, (rule, left, right) in enumerate(fragments.tolist())}
         if len(self.number_of) < len(fragments):
-            raise ValueError("a fragment stands twice")
+            raise ValueError("a fragment occurs twice")
         require_amounts(counts, "int64", (len(fragments),))
         require_amounts(weights, "float64", (len(fragments),))
         require_amounts(n_samples, "int64", (1,))
@@ -190,7 +190,7 @@ class TsgAverage:
         return rules.grammar(labels, words, root)
 
     def all_but_base(self, n_reserved: int | None = None) -> "tuple[RuleCollector, dict[int, Host]]":
-        """Rules of all elementary trees in use and of insertions, with the symbols that the base needs to go on.
+        """Rules of all elementary trees in use and of insertions, with the symbols for internal nodes of the base.
 
         Parameters
         ----------
@@ -202,16 +202,16 @@ class TsgAverage:
             rules.bridges.append((label, rules.base_symbol(label), weight))
         hosts = rules.base_hosts()
         for rule, foot in np.argwhere(self.beside.any(axis=2)).tolist():
-            stops, goes = (self.beside[rule, foot] / self.n_samples).tolist()
+            site, internal = (self.beside[rule, foot] / self.n_samples).tolist()
             sibling = rules.sibling(rule, foot)
-            rules.add_beside(rule, foot, stops, sibling)
+            rules.add_beside(rule, foot, site, sibling)
             if sibling >= 0:
-                rules.add_beside(rule, foot, goes, hosts[sibling].on)
+                rules.add_beside(rule, foot, internal, hosts[sibling].on)
         self.add_fragments(rules)
         return rules, hosts
 
     def truncated_grammar(self, labels: list[str], words: list[str], root: int) -> WeightedGrammar:
-        """The paper's truncated grammar: fragments that were ordered, and the CFG rules in place of the base.
+        """The paper's truncated grammar: fragments with customers, and the CFG rules instead of the base distribution.
 
         Auxiliary trees that are not in use are likewise of one rule.
         """
@@ -313,7 +313,7 @@ def validate_fragments(fragments: np.ndarray, trees: TreeArrays) -> None:
         if ((part < FRONTIER) & ~is_foot).any() or (part >= np.arange(len(fragments))).any():
             raise ValueError("a part does not come before its whole")
         if (trees.rule_label[rule[part[is_internal]]] != child_label[rule[is_internal]]).any():
-            raise ValueError("a part has another label than its place")
+            raise ValueError("a part has another label than its rule wants")
         if (child_label[rule[is_foot]] != trees.rule_label[rule[is_foot]]).any():
             raise ValueError("a foot has another label than its root")
     is_auxiliary = (fragments[:, 1:] == FOOT).any(axis=1)
@@ -390,7 +390,7 @@ class RuleCollector:
         self.lexical: list[tuple[int, int, float]] = []
         self.bridges: list[tuple[int, int, float]] = []
         # What can stand beside a foot, each as a symbol (-1 for nothing) and its weight.
-        self.ways_beside: dict[Foot, list[tuple[int, float]]] = {}
+        self.expansions: dict[Foot, list[tuple[int, float]]] = {}
         self.hosts: list[Host] = []
 
     def sibling(self, rule: int, foot: int) -> int:
@@ -428,29 +428,29 @@ class RuleCollector:
         self.add(host.on, rule, weight * (1 - self.insertion[host.label]), left, right)
 
     def add_auxiliary(self, rule: int, left: int, right: int, weight: float, private: "dict[int, Host]") -> None:
-        """An auxiliary tree in use, as one way to make what is beside its foot."""
+        """An auxiliary tree in use, as one expansion of what is beside its foot."""
         foot = LEFT if left == FOOT else RIGHT
         part = (right, left)[foot]
         self.add_beside(rule, foot, weight, private[part].on if part >= 0 else self.sibling(rule, foot))
 
     def add_beside(self, rule: int, foot: int, weight: float, symbol: int) -> None:
-        """One way to make what is beside the foot of a top rule; the symbol is -1 if nothing is."""
+        """One expansion of what is beside the foot of a top rule; the symbol is -1 if there is no sibling."""
         if weight > 0:
             key = int(self.trees.rule_label[rule]), ALONE if symbol < 0 else foot
-            self.ways_beside.setdefault(key, []).append((symbol, weight))
+            self.expansions.setdefault(key, []).append((symbol, weight))
 
     def add_insertions(self) -> None:
         """Rules that insert something into hosts.
 
-        The weight of all ways beside a foot goes to the hosts' rules, so that the ways sum to one.
+        The total weight of all expansions beside a foot goes to the hosts' rules, so that the expansions sum to one.
         """
         beside: dict[int, list[tuple[int, int, float]]] = {}
-        for (label, foot), ways in self.ways_beside.items():
+        for (label, foot), found in self.expansions.items():
             if self.insertion[label] > 0:
-                total = sum(weight for _, weight in ways)
+                total = sum(weight for _, weight in found)
                 symbol = NO_LABEL if foot == ALONE else self.new_symbol(NO_LABEL)
                 beside.setdefault(label, []).append((foot, symbol, total))
-                self.bridges += [(symbol, way, weight / total) for way, weight in ways if foot != ALONE]
+                self.bridges += [(symbol, other, weight / total) for other, weight in found if foot != ALONE]
         for host in self.hosts:
             if host.label not in beside:
                 continue
@@ -477,7 +477,7 @@ class RuleCollector:
             self.binary.append((int(symbol), left, right, weight))
 
     def fragment_children(self, rule: int, left: int, right: int, private: "dict[int, Host]") -> tuple[int, int]:
-        """The symbols below a fragment's root: private where it goes on, labels at its frontier."""
+        """The symbols of the children of a fragment's root: private where they are internal, labels at the frontier."""
         labels = (self.trees.rule_left_label[rule], self.trees.rule_right_label[rule])
         first, second = (
             private[part].on if part >= 0 else int(label) for part, label in zip((left, right), labels, strict=True)
@@ -485,16 +485,17 @@ class RuleCollector:
         return first, second
 
     def child_choices(self, rule: int) -> Iterator[tuple[int, int]]:
-        """Stopping (0) or going on (1) at each child that a rule has."""
+        """A site (0) or internal (1), for each child that a rule has."""
         for left in range(2 if self.trees.rule_left_label[rule] >= 0 else 1):
             for right in range(2 if self.trees.rule_right_label[rule] >= 0 else 1):
                 yield left, right
 
-    def base_children(self, rule: int, goes_left: int, goes_right: int, hosts: "dict[int, Host]") -> tuple[int, int]:
+    def base_children(self, rule: int, left: int, right: int, hosts: "dict[int, Host]") -> tuple[int, int]:
+        """The symbols of the children of a rule of the base, each a site (0) or internal (1)."""
         labels = (self.trees.rule_left_label[rule], self.trees.rule_right_label[rule])
         first, second = (
-            -1 if label < 0 else hosts[int(label)].on if goes else int(label)
-            for label, goes in zip(labels, (goes_left, goes_right), strict=True)
+            -1 if label < 0 else hosts[int(label)].on if is_internal else int(label)
+            for label, is_internal in zip(labels, (left, right), strict=True)
         )
         return first, second
 

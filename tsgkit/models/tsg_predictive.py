@@ -1,12 +1,12 @@
-"""The true probability of a derivation under a tree-substitution grammar, for correcting samples of its transform.
+"""The true probability of a derivation under a tree-substitution grammar, to correct samples of its transform.
 
 The transform freezes the counts; the model itself seats the fragments of a derivation one after the other, so
 that using a fragment twice makes it likelier the second time. For a derivation ``der`` of a sentence,
 
     P(der) / q(der) = prod_e p(e | those before it)  /  prod_e (w_e + b P0(e))
 
-is what a Metropolis-Hastings step over sampled derivations needs (Cohn & Blunsom 2010). With insertion, auxiliary
-trees are seated likewise, in restaurants of their own; the probabilities of inserting or not are the same in both.
+is the ratio of a Metropolis-Hastings step over sampled derivations (Cohn & Blunsom 2010). With insertion, auxiliary
+trees are seated in separate restaurants; the probabilities of inserting or not cancel.
 """
 
 import math
@@ -38,7 +38,7 @@ def validate_parameters(values: np.ndarray, shape: tuple[int, int]) -> None:
 
 
 class DerivationCorrection:
-    """Log of true over frozen probability of derivations.
+    """The log of the true over the frozen probability of a derivation.
 
     Parameters
     ----------
@@ -82,10 +82,12 @@ class DerivationCorrection:
         }
         self.customers = np.bincount(dishes[dishes >= 0], minlength=len(fragments)).tolist()
         self.tables = np.bincount(sizes[:, 0], weights=sizes[:, 2], minlength=len(fragments)).tolist()
-        # Restaurants: those of initial trees by label, then those of auxiliary trees.
-        house = trees.rule_label[fragments[:, 0]] + trees.n_labels * (fragments[:, 1:] == FOOT).any(axis=1)
-        self.house_customers = np.bincount(house, weights=self.customers, minlength=2 * trees.n_labels).tolist()
-        self.house_tables = np.bincount(house, weights=self.tables, minlength=2 * trees.n_labels).tolist()
+        # Restaurants of initial trees by label, then those of auxiliary trees.
+        restaurant = trees.rule_label[fragments[:, 0]] + trees.n_labels * (fragments[:, 1:] == FOOT).any(axis=1)
+        self.restaurant_customers, self.restaurant_tables = (
+            np.bincount(restaurant, weights=weights, minlength=2 * trees.n_labels).tolist()
+            for weights in (self.customers, self.tables)
+        )
         discount, strength, stop, *auxiliary = model.state["parameters"]
         self.discount, self.strength = (
             np.concatenate([values, *others]).tolist()
@@ -94,7 +96,7 @@ class DerivationCorrection:
         self.log_stop, self.log_go = np.log(stop).tolist(), np.log1p(-stop).tolist()
 
     def __call__(self, rows: np.ndarray, words: Sequence[int], random: np.random.Generator) -> float:
-        """The log ratio for a derivation, one seating of it drawn at random.
+        """The log ratio for a derivation and one random seating of it.
 
         Parameters
         ----------
@@ -104,42 +106,48 @@ class DerivationCorrection:
             The grammar's numbers of the sentence's words; -1 for a word it does not have.
         """
         ordered = self.fragments_of(rows, words)
-        if ordered is None:  # a word outside of the vocabulary: the model has no opinion
+        if ordered is None:  # a word is not in the vocabulary: the ratio is 1
             return 0.0
         customers: dict[Parts, list[float]] = {}
-        house: dict[int, list[float]] = {}
+        added: dict[int, list[float]] = {}
         log_ratio = 0.0
-        for key, number, place, log_base in ordered:
+        for key, number, restaurant, log_base in ordered:
             dish = customers.setdefault(key, [0.0, 0.0])
-            own = house.setdefault(place, [0.0, 0.0])
+            seated = added.setdefault(restaurant, [0.0, 0.0])
             n_dish = self.customers[number] if number >= 0 else 0.0
             t_dish = self.tables[number] if number >= 0 else 0.0
-            n_house, t_house = self.house_customers[place], self.house_tables[place]
-            frozen, _ = self.parts(place, (n_dish, t_dish), (n_house, t_house), log_base)
-            dish_now, house_now = (n_dish + dish[0], t_dish + dish[1]), (n_house + own[0], t_house + own[1])
-            now, old_part = self.parts(place, dish_now, house_now, log_base)
+            n_all, t_all = self.restaurant_customers[restaurant], self.restaurant_tables[restaurant]
+            frozen, _ = self.parts(restaurant, (n_dish, t_dish), (n_all, t_all), log_base)
+            dish_now, all_now = (n_dish + dish[0], t_dish + dish[1]), (n_all + seated[0], t_all + seated[1])
+            now, old_part = self.parts(restaurant, dish_now, all_now, log_base)
             log_ratio += math.log(now) - math.log(frozen)
             opens = random.random() * now >= old_part
             dish[0] += 1
-            own[0] += 1
+            seated[0] += 1
             dish[1] += opens
-            own[1] += opens
+            seated[1] += opens
         return log_ratio
 
     def parts(
-        self, place: int, dish: tuple[float, float], house: tuple[float, float], log_base: float
+        self, restaurant: int, dish: tuple[float, float], total: tuple[float, float], log_base: float
     ) -> tuple[float, float]:
-        """The predictive probability of a dish, and the share of it that occupied tables have.
+        """The predictive probability of a dish, and the part of it that occupied tables have.
 
-        Dish and house are their numbers of customers and tables.
+        Parameters
+        ----------
+        restaurant : int
+        dish, total : tuple
+            The customers and tables of the dish, and of the whole restaurant.
+        log_base : float
+            The log probability of the dish under P0.
         """
-        discount, strength = self.discount[place], self.strength[place]
-        denominator = strength + house[0]
+        discount, strength = self.discount[restaurant], self.strength[restaurant]
+        denominator = strength + total[0]
         old = max(dish[0] - discount * dish[1], 0.0) / denominator
-        return old + (strength + discount * house[1]) / denominator * math.exp(log_base), old
+        return old + (strength + discount * total[1]) / denominator * math.exp(log_base), old
 
     def fragments_of(self, rows: np.ndarray, words: Sequence[int]) -> list[tuple[Parts, int, int, float]] | None:
-        """The elementary trees of a derivation from the root down: a key, their number or -2, restaurant, log base."""
+        """The elementary trees of a derivation from the root down: key, number, restaurant, log P0."""
         nodes, states = node_states(self.grammar, rows)
         fresh: dict[Parts, int] = {}
         ordered: list[tuple[Parts, int, int, float]] = []
@@ -163,11 +171,11 @@ class DerivationCorrection:
                     parts[side] = number
             key = (rule, parts[0], parts[1])
             number = self.number_of.get(key, -1)
-            if number < 0:  # nowhere stored: numbered below -3, the foot, equal for equal fragments
+            if number < 0:  # not stored: a number below -3, the code of a foot; equal fragments have equal numbers
                 number = fresh.setdefault(key, -4 - len(fresh))
             if inserts:
                 ordered.append((key, number, label + self.n_labels, log_base))
-                waiting.append(children[state - LEFT_FOOT])  # the host goes on at the foot
+                waiting.append(children[state - LEFT_FOOT])  # the host continues at the foot
                 continue
             if state == SITE:
                 ordered.append((key, number, label, log_base))
