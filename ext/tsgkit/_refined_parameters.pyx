@@ -102,12 +102,11 @@ cdef double log_joint(const RefinedState* state, const RefinedTotals* totals) no
             result += totals.frontier[number] * state.stops.log_stop[number]
         if totals.internal[number]:
             result += totals.internal[number] * state.stops.log_internal[number]
-    return result + log_base_of_rules(&state.rules, totals) + log_base_of_words(&state.rules)
+    return add_log_base_of_words(&state.rules, add_log_base_of_rules(&state.rules, totals, result))
 
 
-cdef double log_base_of_rules(const BackOff* b, const RefinedTotals* totals) noexcept nogil:
-    """The log probability of all draws of rules without words from P0."""
-    cdef double result = 0.0
+cdef double add_log_base_of_rules(const BackOff* b, const RefinedTotals* totals, double result) noexcept nogil:
+    """Add the log probability of all draws of rules without words from P0."""
     cdef const Level* level
     cdef size_t cell
     cdef symbol_t rule
@@ -129,9 +128,8 @@ cdef double log_base_of_rules(const BackOff* b, const RefinedTotals* totals) noe
     return result
 
 
-cdef double log_base_of_words(const BackOff* b) noexcept nogil:
-    """The same of words with classes, and of classes."""
-    cdef double result = 0.0
+cdef double add_log_base_of_words(const BackOff* b, double result) noexcept nogil:
+    """Add the same of words with classes, and of classes."""
     cdef const Level* level = &b.levels[word_level(b)]
     cdef size_t cell
     for cell in range(level.cells.size()):

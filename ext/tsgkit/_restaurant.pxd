@@ -220,8 +220,8 @@ cdef inline Tables* tables_at(const TableArray* arrays, int32_t array, int32_t d
     return <Tables*>(<char*>arrays[array].first + arrays[array].stride * dish)
 
 
-cdef inline int note(SeatingLog* seatings, Restaurant* restaurant, int32_t array, int32_t dish, int32_t size, int32_t table,
-                     bint is_seated) except -1 nogil:
+cdef inline int note(SeatingLog* seatings, Restaurant* restaurant, int32_t array, int32_t dish, int32_t size,
+                     int32_t table, bint is_seated) except -1 nogil:
     cdef Seating entry
     entry.restaurant, entry.array, entry.dish = restaurant, array, dish
     entry.size, entry.table, entry.is_seated = size, table, is_seated

@@ -55,7 +55,6 @@ def test_it_expects_more_brackets_than_others(registered):
         for other in others:
             tree = other.analyse(words).tree
             gains.append(found - sum(expected.get(bracket, 0.0) for bracket in brackets_of(tree)))
-    assert min(gains) > -0.05
     assert np.mean(gains) > 0.01
 
 
@@ -66,7 +65,8 @@ def test_an_installed_objective_is_an_option(tsgkit, tmp_path, monkeypatch):
         "parse", "-q", f"--objective={NAME}", "--scores", "m", text="the old man smiled .\n"
     ).stdout.splitlines()
     *_, score, kind, tree = line.split("\t")
-    assert (kind, len(re.findall(r"\(", tree))) == ("ok", 9)
-    assert float(score) == pytest.approx(9, abs=1)  # nearly sure of all its brackets
+    n_brackets = len(re.findall(r"\(", tree))
+    assert kind == "ok"
+    assert n_brackets - 3 < float(score) < n_brackets  # it expects most of its brackets, and cannot expect more
     assert NAME in tsgkit("parse", "--help").stdout
     assert "must be one of mpd, mpp" in tsgkit("parse", "--objective=recall", "m", code=2).stderr

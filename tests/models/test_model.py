@@ -162,8 +162,8 @@ def intermediate_tag(header, arrays):
     [
         (put("level1.label_map", 0, 10_000), "a label map points outside"),
         (put("level1.label_map", 0, -1), "a label map points outside"),
-        (put("level0.binary", (0, 0), -1), "names a symbol or word that is not there"),
-        (put("level1.lexical", (0, 1), 10_000), "names a symbol or word that is not there"),
+        (put("level0.binary", (0, 0), -1), "names a symbol or word that is out of range"),
+        (put("level1.lexical", (0, 1), 10_000), "names a symbol or word that is out of range"),
         (put("level1.binary_weight", 0, np.nan), "not a positive number"),
         (put("level1.label", 0, 10_000), "projection points outside"),
         (lambda header, arrays: arrays.pop("level1.label_map"), "label_map is missing"),

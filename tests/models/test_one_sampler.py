@@ -11,8 +11,9 @@ import pytest
 from nltk.tree import Tree
 from reference.tsg import Reference
 
-from tsgkit._sr_sites import SrSiteSampler
+from tsgkit._refined_sampler import RefinedSampler
 from tsgkit._tsg_sampler import TsgSampler
+from tsgkit.models.back_off import UNREFINED_ROOT, RefinedSymbols
 from tsgkit.models.rules import number_rules
 from tsgkit.treebank import FlatCorpus
 
@@ -54,8 +55,9 @@ def of_refined(trees, parameters):
     """The sampler of symbol-refined grammars, where every label is its only symbol and words have no classes."""
     labels = np.arange(trees.n_labels)
     no_class = np.full(trees.n_rules, -1)
-    sampler = SrSiteSampler(
-        trees, labels, trees.rule_probability, no_class, np.zeros(trees.n_labels), [], levels=1, seed=2
+    levels = UNREFINED_ROOT.truncated(1).over(RefinedSymbols(labels, labels))
+    sampler = RefinedSampler(
+        trees, labels, levels, trees.rule_probability, no_class, np.zeros(trees.n_labels), [], seed=2
     )
     discount, strength, stop = parameters
     pairs = sampler.parameters()
