@@ -381,7 +381,9 @@ cdef int match_above_left(
             continue
         right_value = 1.0
         if fragment.right >= 0:
-            right_value = scratch.stamp_value[fragment.right] if scratch.stamp[fragment.right] == scratch.now else 0.0
+            right_value = 0.0
+            if scratch.stamp[fragment.right] == scratch.now:
+                right_value = scratch.stamp_value[fragment.right]
         elif fragment.right != NO_CHILD:
             right_value = place.right_inside[frontier_symbol(fragment.right) - place.right_first]
         add_match(scratch, number, left_value * right_value)

@@ -164,7 +164,10 @@ cdef int draw_refinement(RefinedState* state, vector[int16_t]* refinement, Rng* 
             continue
         drawn.rule = state.trees.rule[state.nodes[item]]
         # Refinements come in the order of `nodes`, without the root.
-        drawn.parent = refinement[0][item - 1] if item else subcategory_of(state, state.symbol[state.nodes[item]])
+        if item:
+            drawn.parent = refinement[0][item - 1]
+        else:
+            drawn.parent = subcategory_of(state, state.symbol[state.nodes[item]])
         drawn.left = drawn.right = 0
         draw_children(
             &state.rules, &drawn, child_values(state, left, &state.one_left),
