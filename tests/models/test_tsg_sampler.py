@@ -253,6 +253,7 @@ class Simulation:
             np.array(self.tree_start),
             *(columns[:, place].astype(np.int32) for place in range(4)),
             rule_count=count,
+            rule_weight=count.astype(float),
             rule_probability=columns[:, 4],
             n_labels=len(LABELS),
         )

@@ -95,7 +95,7 @@ def require_empty(training: Training) -> None:
         counts = [active.sites.sampler.restaurants(kind)[:2] for kind in (*SR_KINDS, "dish")]
     else:
         active.sampler.empty()
-        counts = [active.sampler.houses(kind)[:2] for kind in SR_KINDS]
+        counts = [active.sampler.restaurants(kind)[:2] for kind in SR_KINDS]
     if any(np.any(each) for each in counts):
         raise JobError("customers are left after all trees were unseated")
 
