@@ -10,7 +10,7 @@ from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
 
 from tsgkit import __version__
-from tsgkit.cli import command_names
+from tsgkit.usage import command_names
 
 project = "tsgkit"
 author = "The tsgkit developers"

@@ -13,8 +13,8 @@ from pathlib import Path
 import docopt
 import pytest
 
-from tsgkit.cli import command_names
-from tsgkit.completion import bash_script, command_text, command_texts, zsh_script
+from tsgkit.completion import bash_script, zsh_script
+from tsgkit.usage import command_names, command_text, command_texts
 
 ROOT = Path(__file__).parent.parent
 OPTIONS = {(text.name, option.long): option for text in command_texts() for option in text.options}

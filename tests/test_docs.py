@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import tsgkit
-from tsgkit.cli import command_names
+from tsgkit.usage import command_names
 
 ROOT = Path(__file__).parent.parent
 # Run from a checkout, not installed.

@@ -6,7 +6,6 @@ from dataclasses import fields
 import pytest
 
 from tsgkit.cli import parse_arguments
-from tsgkit.completion import option_texts
 from tsgkit.errors import UsageError
 from tsgkit.inference.chains import Plan
 from tsgkit.inference.entry import MODELS
@@ -15,6 +14,7 @@ from tsgkit.model_options import fill_preparation, model_options, model_settings
 from tsgkit.options import binarization_of, unknown_of
 from tsgkit.settings import SettingError
 from tsgkit.tools import train
+from tsgkit.usage import option_texts
 
 REQUIRED = ["--output=m", "bank"]
 

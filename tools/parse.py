@@ -66,7 +66,7 @@ from pathlib import Path
 from typing import Any, Protocol, TextIO
 
 from tsgkit import __version__
-from tsgkit.cli import command, integer, parse_arguments, with_choices
+from tsgkit.cli import command, integer, parse_arguments
 from tsgkit.distributed import Backend
 from tsgkit.errors import UsageError
 from tsgkit.files import open_output
@@ -74,15 +74,15 @@ from tsgkit.models.model import Model
 from tsgkit.options import backend_of
 from tsgkit.parser_options import parser_settings
 from tsgkit.parsing.lines import ParsedLine, ParsePlan, parse_chunk, shared_models
-from tsgkit.parsing.objectives import OBJECTIVES, PRODUCTS
 from tsgkit.parsing.product import parser_of
 from tsgkit.progress import progress
 from tsgkit.resumable import PartialOutput
 from tsgkit.streams import chunks
 from tsgkit.treebank import read_trees
 from tsgkit.treebank.sources import decode_lines
+from tsgkit.usage import with_registered
 
-__doc__ = with_choices(__doc__, objectives=OBJECTIVES.names, products=PRODUCTS.names)
+__doc__ = with_registered(__doc__)
 HERE = "here"
 
 

@@ -60,11 +60,12 @@ from nltk.tree import Tree
 
 from tsgkit.cli import choice, command, integer, parse_arguments
 from tsgkit.errors import UsageError
-from tsgkit.options import binarization_of, cleaning_of, reading_of, unknown_of, with_registered
+from tsgkit.options import binarization_of, cleaning_of, reading_of, unknown_of
 from tsgkit.progress import progress
 from tsgkit.treebank import Binarization, Cleaning, Lexicon, UnknownWords, prepare, write_trees
 from tsgkit.treebank.formats import WRITERS
 from tsgkit.treebank.prepare import preparation_of, split_trees, statistics
+from tsgkit.usage import with_registered
 
 __doc__ = with_registered(__doc__)
 PARTS = {2: ("train", "test"), 3: ("train", "dev", "test")}

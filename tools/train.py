@@ -115,7 +115,7 @@ from typing import Any
 from nltk.tree import Tree
 
 from tsgkit import __version__
-from tsgkit.cli import EXIT_FAILED, command, integer, parse_arguments, with_choices
+from tsgkit.cli import EXIT_FAILED, command, integer, parse_arguments
 from tsgkit.distributed import Backend
 from tsgkit.errors import UsageError
 from tsgkit.evaluation.report import columns
@@ -123,8 +123,6 @@ from tsgkit.inference.chains import Chain, Chains, Plan
 from tsgkit.inference.convergence import Diagnosis
 from tsgkit.inference.entry import MODELS
 from tsgkit.model_options import fill_preparation, model_settings, with_defaults
-from tsgkit.models.back_off import BACK_OFFS
-from tsgkit.models.base_distributions import BASE_DISTRIBUTIONS
 from tsgkit.models.model import Model
 from tsgkit.options import (
     Reading,
@@ -134,16 +132,14 @@ from tsgkit.options import (
     reading_of,
     seed_of,
     unknown_of,
-    with_registered,
 )
 from tsgkit.parsing.held_out import held_out_score, score_model
 from tsgkit.progress import progress
 from tsgkit.treebank import Binarization, FlatCorpus, Lexicon, UnknownWords, prepare
 from tsgkit.treebank.prepare import preparation_of
+from tsgkit.usage import with_registered
 
-__doc__ = with_defaults(
-    with_registered(with_choices(__doc__, base_distributions=BASE_DISTRIBUTIONS.names, back_offs=BACK_OFFS.names))
-)
+__doc__ = with_defaults(with_registered(__doc__))
 
 
 def corpus_of(arguments: dict[str, Any], reading: Reading) -> FlatCorpus:

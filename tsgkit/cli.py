@@ -9,10 +9,8 @@ import functools
 import importlib
 import math
 import os
-import pkgutil
 import re
 import sys
-import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -21,10 +19,11 @@ from docopt import DocoptExit, docopt
 from tsgkit import __version__
 from tsgkit.errors import JobError, TsgkitError, UsageError
 from tsgkit.interruption import interruptible
+from tsgkit.misuse import did_you_mean, misuse
+from tsgkit.usage import DEFAULT, command_names, summary, usage_text
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
-WIDTH_OF_USAGE = 115
 
 
 class Main(Protocol):
@@ -41,8 +40,6 @@ def command(main: Callable[[list[str]], int | None]) -> Main:
         try:
             code = main(list(sys.argv[1:] if argv is None else argv)) or 0
             sys.stdout.flush()
-        except DocoptExit as error:
-            return fail(f"{error}\nTry --help for what the options mean.", EXIT_USAGE)
         except TsgkitError as error:
             return fail(f"tsgkit: {error}", EXIT_FAILED if isinstance(error, JobError) else EXIT_USAGE)
         except BrokenPipeError:
@@ -71,41 +68,18 @@ def fail(message: str, code: int) -> int:
 
 def parse_arguments(usage: str | None, argv: Sequence[str]) -> dict[str, Any]:
     """The docopt arguments of a command, with ``--help`` and ``--version`` handled."""
-    name = re.search(r"^ *tsgkit (\w+)", usage or "", re.MULTILINE)
+    text = usage or ""
+    name = re.search(r"^ *tsgkit (\w+)", text, re.MULTILINE)
     words = [name[1]] if name else []  # to docopt, the command is a word of the usage
-    return dict(docopt(usage or "", argv=[*words, *argv], version=f"tsgkit {__version__}"))
-
-
-def with_choices(usage: str | None, **choices: Sequence[str]) -> str:
-    """A usage text with ``{name}`` replaced by the choices of that name, so that `--help` lists what is registered.
-
-    Examples
-    --------
-    >>> with_choices("  --format=FORMAT  of the input: {readers}", readers=["auto", "brackets", "export"])
-    '  --format=FORMAT  of the input: auto, brackets or export'
-    """
-    texts = {
-        f"{{{name}}}": " or ".join(filter(None, (", ".join(listed[:-1]), *listed[-1:])))
-        for name, listed in choices.items()
-    }
-    lines = []
-    for line in (usage or "").split("\n"):
-        filled = re.sub(r"\{\w+\}", lambda found: texts.get(found[0], found[0]), line)
-        lines.append(filled if filled == line or len(filled) <= WIDTH_OF_USAGE else wrapped_option(filled))
-    return "\n".join(lines)
-
-
-def wrapped_option(line: str) -> str:
-    """The line of an option on several lines, its description indented as on the first; a default is not broken."""
-    description = re.match(r" *\S+(?: \S+)*  +", line)
-    parts = textwrap.wrap(
-        line.replace("[default: ", "[default:\0"),
-        WIDTH_OF_USAGE,
-        subsequent_indent=" " * (description.end() if description else 0),
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    return "\n".join(parts).replace("\0", " ")
+    try:
+        return dict(docopt(text, argv=[*words, *argv], version=f"tsgkit {__version__}"))
+    except DocoptExit as error:
+        problem = misuse(text, argv) or "the arguments do not fit the usage"
+        shown = " ".join(["tsgkit", *words])
+        lines = (line for line in str(error.usage).splitlines() if "--help" not in line)
+        raise UsageError(
+            f"{problem}\n\n" + "\n".join(lines).strip() + f"\n\n{shown} --help tells what the options mean"
+        ) from None
 
 
 def integer(arguments: dict[str, Any], option: str, minimum: int | None = None) -> int:
@@ -141,17 +115,6 @@ def choice(arguments: dict[str, Any], option: str, choices: Sequence[str]) -> st
     return value
 
 
-def command_names() -> list[str]:
-    """The names of all commands, in alphabetical order."""
-    tools = importlib.import_module("tsgkit.tools")
-    return sorted(module.name for module in pkgutil.iter_modules(tools.__path__) if not module.ispkg)
-
-
-def summary(name: str) -> str:
-    """The first line of a command's usage text."""
-    return (importlib.import_module(f"tsgkit.tools.{name}").__doc__ or "").strip().splitlines()[0]
-
-
 def overview() -> str:
     lines = "\n".join(f"  {name:<12}{summary(name)}" for name in command_names())
     return (
@@ -175,8 +138,22 @@ def main(argv: list[str]) -> int:
         return 0
     name, *rest = argv
     if name not in command_names():
-        raise UsageError(f"no command {name!r}; there are {', '.join(command_names())}")
+        guess = did_you_mean(name, command_names())
+        raise UsageError(f"no command {name!r}{guess or '; there are ' + ', '.join(command_names())}")
+    if shown_at_once(name, rest):
+        return 0
     return int(loaded(f"tsgkit.tools.{name}").main(rest))
+
+
+def shown_at_once(name: str, rest: list[str]) -> bool:
+    """Print the version or the usage text of a command, if that is all that is asked for and nothing is imported."""
+    if rest == ["--version"]:
+        print(f"tsgkit {__version__}")
+        return True
+    if rest in (["-h"], ["--help"]) and DEFAULT not in (text := usage_text(name)):
+        print(text)
+        return True
+    return False
 
 
 def loaded(name: str) -> Any:

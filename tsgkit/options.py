@@ -7,18 +7,13 @@ from typing import Any
 
 from nltk.tree import Tree
 
-from tsgkit.cli import choice, integer, with_choices
+from tsgkit.cli import choice, integer
 from tsgkit.distributed import BACKENDS, Backend, make_backend
 from tsgkit.errors import TreebankError, UsageError
 from tsgkit.treebank import Binarization, Cleaning, UnknownWords, read_trees
 from tsgkit.treebank.binarize import METHODS
-from tsgkit.treebank.formats import AUTO, READERS, WRITERS, split_format
+from tsgkit.treebank.formats import AUTO, READERS, split_format
 from tsgkit.treebank.unknown.model import UNKNOWN_WORDS
-
-
-def with_registered(usage: str | None) -> str:
-    """A usage text that lists the registered readers, writers and unknown-word models where it names these."""
-    return with_choices(usage, readers=(AUTO, *READERS.names), writers=WRITERS.names, unknown_words=UNKNOWN_WORDS.names)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from tsgkit import plugins
 from tsgkit.errors import UsageError
 from tsgkit.registry import Registry
 
@@ -124,9 +125,7 @@ UNREFINED = Level("base", lambda symbols: symbols.label)
 
 UNREFINED_ROOT = BackOff((REFINED, UNREFINED))
 
-BACK_OFFS: Registry[BackOff] = Registry(
-    "back-off", "tsgkit.back_offs", {"unrefined": "tsgkit.models.back_off:UNREFINED_ROOT"}
-)
+BACK_OFFS: Registry[BackOff] = plugins.BACK_OFFS
 
 
 class BackOffSymbols:

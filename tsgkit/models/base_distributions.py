@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from tsgkit import plugins
 from tsgkit.errors import UsageError
 from tsgkit.models.rules import TreeArrays
 from tsgkit.registry import Registry
@@ -29,14 +30,7 @@ def uniform(trees: TreeArrays, n_refinements: np.ndarray) -> np.ndarray:
     return n_refinements.astype(np.float64)
 
 
-BASE_DISTRIBUTIONS: Registry[BaseDistribution] = Registry(
-    "base distribution",
-    "tsgkit.base_distributions",
-    {
-        "frequency": "tsgkit.models.base_distributions:frequency",
-        "uniform": "tsgkit.models.base_distributions:uniform",
-    },
-)
+BASE_DISTRIBUTIONS: Registry[BaseDistribution] = plugins.BASE_DISTRIBUTIONS
 
 
 def base_weights(name: str, trees: TreeArrays, n_refinements: np.ndarray) -> np.ndarray:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tsgkit import plugins
 from tsgkit._forest import Forest
 from tsgkit.parsing.rows import rules_of_rows
 from tsgkit.registry import Registry
@@ -125,21 +126,5 @@ MER_SAMPLED = Objective("mer-sampled", Needs.SAMPLES, most_expected_rules)
 MAX_RULE = Objective("max-rule", Needs.POSTERIORS, largest_product)
 MAX_RULE_SAMPLED = Objective("max-rule-sampled", Needs.SAMPLES, largest_product)
 
-OBJECTIVES: Registry[Objective] = Registry(
-    "objective",
-    "tsgkit.objectives",
-    {
-        "mpd": f"{__name__}:MPD",
-        "mpp": f"{__name__}:MPP",
-        "mpp-sampled": f"{__name__}:MPP_SAMPLED",
-        "mer": f"{__name__}:MER",
-        "mer-sampled": f"{__name__}:MER_SAMPLED",
-        "max-rule": f"{__name__}:MAX_RULE",
-        "max-rule-sampled": f"{__name__}:MAX_RULE_SAMPLED",
-    },
-)
-PRODUCTS: Registry["Product"] = Registry(
-    "product",
-    "tsgkit.products",
-    {"rules": "tsgkit.parsing.votes:RULES", "trees": "tsgkit.parsing.votes:TREES"},
-)
+OBJECTIVES: Registry[Objective] = plugins.OBJECTIVES
+PRODUCTS: Registry["Product"] = plugins.PRODUCTS

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from nltk.tree import Tree
 
+from tsgkit import plugins
 from tsgkit.errors import TreebankError, UsageError
 from tsgkit.registry import Registry
 
@@ -100,20 +101,8 @@ class Reader:
 # Turns trees into the text of a whole file, piece by piece.
 Writer: TypeAlias = Callable[[Iterable[Tree]], Iterator[str]]
 
-READERS: Registry[Reader] = Registry(
-    "reader",
-    "tsgkit.readers",
-    {"brackets": "tsgkit.treebank.brackets:READER", "export": "tsgkit.treebank.export:READER"},
-)
-WRITERS: Registry[Writer] = Registry(
-    "writer",
-    "tsgkit.writers",
-    {
-        "line": "tsgkit.treebank.brackets:write_lines",
-        "pretty": "tsgkit.treebank.brackets:write_pretty",
-        "export": "tsgkit.treebank.export:write_export",
-    },
-)
+READERS: Registry[Reader] = plugins.READERS
+WRITERS: Registry[Writer] = plugins.WRITERS
 
 
 def split_format(text: str) -> tuple[str, dict[str, str]]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from tsgkit import plugins
 from tsgkit.registry import Registry
 
 # The coarsest class. The names of all classes begin with it, so that no class is taken for a word.
@@ -34,11 +35,7 @@ class UnknownWordModel:
     has_min_types: bool = False
 
 
-UNKNOWN_WORDS: Registry[UnknownWordModel] = Registry(
-    "unknown-word model",
-    "tsgkit.unknown_words",
-    {name: f"tsgkit.treebank.unknown.{name}:MODEL" for name in ("unicode", "signature", "three", "one")},
-)
+UNKNOWN_WORDS: Registry[UnknownWordModel] = plugins.UNKNOWN_WORDS
 
 
 @lru_cache(1 << 16)

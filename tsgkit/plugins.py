@@ -1,0 +1,58 @@
+"""The tables of all parts that plug in, with the names of those that come with tsgkit.
+
+They are here and not in the modules that define the parts, so that `--help` and completion can list names without
+importing numpy and nltk. The module that defines a kind of part has its table under the same name, with its type.
+"""
+
+from typing import Any
+
+from tsgkit.registry import Registry
+
+READERS: Registry[Any] = Registry(
+    "reader",
+    "tsgkit.readers",
+    {"brackets": "tsgkit.treebank.brackets:READER", "export": "tsgkit.treebank.export:READER"},
+)
+WRITERS: Registry[Any] = Registry(
+    "writer",
+    "tsgkit.writers",
+    {
+        "line": "tsgkit.treebank.brackets:write_lines",
+        "pretty": "tsgkit.treebank.brackets:write_pretty",
+        "export": "tsgkit.treebank.export:write_export",
+    },
+)
+UNKNOWN_WORDS: Registry[Any] = Registry(
+    "unknown-word model",
+    "tsgkit.unknown_words",
+    {name: f"tsgkit.treebank.unknown.{name}:MODEL" for name in ("unicode", "signature", "three", "one")},
+)
+BASE_DISTRIBUTIONS: Registry[Any] = Registry(
+    "base distribution",
+    "tsgkit.base_distributions",
+    {
+        "frequency": "tsgkit.models.base_distributions:frequency",
+        "uniform": "tsgkit.models.base_distributions:uniform",
+    },
+)
+BACK_OFFS: Registry[Any] = Registry(
+    "back-off", "tsgkit.back_offs", {"unrefined": "tsgkit.models.back_off:UNREFINED_ROOT"}
+)
+OBJECTIVES: Registry[Any] = Registry(
+    "objective",
+    "tsgkit.objectives",
+    {
+        "mpd": "tsgkit.parsing.objectives:MPD",
+        "mpp": "tsgkit.parsing.objectives:MPP",
+        "mpp-sampled": "tsgkit.parsing.objectives:MPP_SAMPLED",
+        "mer": "tsgkit.parsing.objectives:MER",
+        "mer-sampled": "tsgkit.parsing.objectives:MER_SAMPLED",
+        "max-rule": "tsgkit.parsing.objectives:MAX_RULE",
+        "max-rule-sampled": "tsgkit.parsing.objectives:MAX_RULE_SAMPLED",
+    },
+)
+PRODUCTS: Registry[Any] = Registry(
+    "product",
+    "tsgkit.products",
+    {"rules": "tsgkit.parsing.votes:RULES", "trees": "tsgkit.parsing.votes:TREES"},
+)
