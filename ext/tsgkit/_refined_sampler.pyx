@@ -49,7 +49,7 @@ from tsgkit._refined_state cimport (
     has_internal_nodes,
     list_internal_labels,
 )
-from tsgkit._restaurant cimport Restaurant, Tables, grow, set_stop
+from tsgkit._restaurant cimport InlineVector, Restaurant, SizeCount, Tables, grow, set_stop
 from tsgkit._trees cimport copy_trees
 from tsgkit._types cimport index_t, symbol_t
 from tsgkit._vectors cimport copy_flags, copy_symbols
@@ -341,25 +341,30 @@ cdef class RefinedSampler:
         """
         cdef index_t cell
         cdef int level
+        cdef size_t item
+        cdef InlineVector[SizeCount]* by_size
         result = {}
         for level, kind in enumerate(self.kinds):
             rows = []
             for cell in range(<index_t>self.state.rules.levels[level].cells.size()):
                 name = self.name_of_cell(level, cell)
-                for entry in self.state.rules.levels[level].cells[cell].by_size:
-                    rows.append((*name, entry.size, entry.n_tables))
+                by_size = &self.state.rules.levels[level].cells[cell].by_size
+                for item in range(by_size.size()):
+                    rows.append((*name, by_size[0][item].size, by_size[0][item].n_tables))
             result[kind] = np.array(rows, dtype=np.int32).reshape(-1, self.n_columns(level) + 2)
         return result | self.seating_of_dishes()
 
     cdef dict seating_of_dishes(self):
-        cdef size_t number, table
+        cdef size_t number, table, item
+        cdef InlineVector[SizeCount]* by_size
         plain, refined, refinement = [], [], []
         for number in range(self.state.dishes.size()):
             if self.state.dishes[number].fragment < 0:
                 continue
             if not has_internal_nodes(&self.state, &self.state.dishes[number]):
-                for entry in self.state.dishes[number].tables.by_size:
-                    plain.append((number, entry.size, entry.n_tables))
+                by_size = &self.state.dishes[number].tables.by_size
+                for item in range(by_size.size()):
+                    plain.append((number, by_size[0][item].size, by_size[0][item].n_tables))
                 continue
             for table in range(self.state.dishes[number].refined.size()):
                 refined.append((number, self.state.dishes[number].refined[table].size))

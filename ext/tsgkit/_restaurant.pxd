@@ -18,10 +18,21 @@ cdef struct SizeCount:
     int32_t n_tables
 
 
+cdef extern from "inline_vector.hpp" namespace "tsgkit" nogil:
+    # A vector whose first two items lie inside it. Most dishes have tables of one or two sizes.
+    cdef cppclass InlineVector[Item]:
+        size_t size()
+        const Item* data()
+        Item& operator[](size_t)
+        void insert_at(size_t position, Item item) except +
+        void erase_at(size_t position)
+        void swap(InlineVector[Item]&)
+
+
 cdef cppclass Tables:
     int32_t n_customers
     int32_t n_tables
-    vector[SizeCount] by_size    # by size: draws walk through it in this order, always the same
+    InlineVector[SizeCount] by_size    # by size: draws walk through it in this order, always the same
 
 
 cdef struct Restaurant:
@@ -59,11 +70,11 @@ cdef inline int change_count(Tables* tables, int32_t size, int32_t change) excep
     cdef SizeCount entry
     if position == tables.by_size.size() or tables.by_size[position].size != size:
         entry.size, entry.n_tables = size, change
-        tables.by_size.insert(tables.by_size.begin() + position, entry)
+        tables.by_size.insert_at(position, entry)
     else:
         tables.by_size[position].n_tables += change
         if tables.by_size[position].n_tables == 0:
-            tables.by_size.erase(tables.by_size.begin() + position)
+            tables.by_size.erase_at(position)
     return 0
 
 
@@ -75,14 +86,14 @@ cdef inline int resize_table(Tables* tables, int32_t size, int32_t change) excep
     if beside < tables.by_size.size() and tables.by_size[beside].size == size + change:
         tables.by_size[beside].n_tables += 1
         if is_alone:
-            tables.by_size.erase(tables.by_size.begin() + position)
+            tables.by_size.erase_at(position)
         else:
             tables.by_size[position].n_tables -= 1
     elif is_alone:
         tables.by_size[position].size += change
     else:
         entry.size, entry.n_tables = size + change, 1
-        tables.by_size.insert(tables.by_size.begin() + position + (change > 0), entry)
+        tables.by_size.insert_at(position + (change > 0), entry)
         tables.by_size[position + (change < 0)].n_tables -= 1
     return 0
 
@@ -124,7 +135,7 @@ cdef inline int32_t draw_customer(const Tables* tables, Rng* rng) noexcept nogil
         target -= <int64_t>tables.by_size[position].size * tables.by_size[position].n_tables
         if target < 0:
             return tables.by_size[position].size
-    return tables.by_size.back().size
+    return tables.by_size[tables.by_size.size() - 1].size
 
 
 cdef inline int32_t draw_table(const Tables* tables, double discount, Rng* rng) noexcept nogil:
@@ -135,7 +146,7 @@ cdef inline int32_t draw_table(const Tables* tables, double discount, Rng* rng) 
         target -= (tables.by_size[position].size - discount) * tables.by_size[position].n_tables
         if target < 0.0:
             return tables.by_size[position].size
-    return tables.by_size.back().size
+    return tables.by_size[tables.by_size.size() - 1].size
 
 
 # ---- one restaurant -------------------------------------------------------------------------------------------

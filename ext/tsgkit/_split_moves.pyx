@@ -4,7 +4,7 @@ On a known tree, with the counts frozen, the inside value of option k of node v 
 
     I_k(v) = sum_{l,m} p(x_k -> y_l z_m) I_l(y) I_m(z)
 
-with two values for each of k, l and m. All values of a node are divided by the larger one, whose logs are summed.
+with two values for each of k, l and m. All values of a node are divided by the larger one.
 """
 
 from libc.math cimport exp, log, pow
@@ -16,7 +16,9 @@ from tsgkit._fragments cimport prefetch
 from tsgkit._random cimport (
     RNG_SPLIT_MERGE, RNG_SPLIT_TREE, RNG_SPLIT_TREE_ORDER, RNG_SPLIT_TYPE, Rng, random_order, rng_for,
 )
-from tsgkit._restaurant cimport Restaurant, Tables, denominator, new_weight, old_weight
+from tsgkit._restaurant cimport (
+    LogProduct, Restaurant, Tables, denominator, log_of, log_product, multiply, new_weight, old_weight,
+)
 from tsgkit._split_state cimport (
     Block, Change, SplitState, accept_seatings, fill_address, index_of, index_of_bits, places_of, reject_seatings,
     seat_node, unseat_node,
@@ -120,7 +122,6 @@ cdef int fill_inside(SplitState* s, index_t tree, double temperature) except -1 
     s.inside.resize(2 * size)
     s.weights.resize(8 * size)
     inside = s.inside.data()
-    s.log_inside = 0.0
     for position in range(size - 1, -1, -1):
         node = first + position
         block = &s.blocks[s.block_of[node]]
@@ -147,7 +148,6 @@ cdef int fill_inside(SplitState* s, index_t tree, double temperature) except -1 
         else:
             value[0], value[1] = weight[0], weight[1]
         largest = max(value[0], value[1])
-        s.log_inside += log(largest)
         inside[2 * position] = value[0] / largest
         inside[2 * position + 1] = value[1] / largest
     return 0
@@ -201,20 +201,21 @@ cdef int resample_tree(
     SplitState* s, index_t tree, double temperature, Rng* rng, SweepCounts* counts
 ) except -1 nogil:
     cdef index_t first = s.trees.tree_start[tree], size = n_nodes_of(&s.trees, tree), node
-    cdef double log_old = 0.0, log_new = 0.0, log_ratio, log_proposals
+    cdef LogProduct old = log_product(), new = log_product()
+    cdef double log_ratio, log_proposals
     cdef bint differs
     accept_seatings(s)
     prefetch_tree(s, first, size)
     for node in range(first + size - 1, first - 1, -1):
-        log_old += log(unseat_node(s, node, rng))
+        multiply(&old, unseat_node(s, node, rng))
     fill_inside(s, tree, temperature)
     log_proposals = propose_bits(s, tree, rng)
     counts.n_proposed += 1
     # Also for the same bits: seats drawn one after the other are a proposal, not a draw from the posterior.
     differs = swap_bits(s, first, size)
     for node in range(first, first + size):
-        log_new += log(seat_node(s, node, rng))
-    log_ratio = (log_new - log_old) / temperature - log_proposals
+        multiply(&new, seat_node(s, node, rng))
+    log_ratio = (log_of(&new) - log_of(&old)) / temperature - log_proposals
     if log_ratio >= 0.0 or rng.uniform() < exp(log_ratio):
         counts.n_accepted += 1
         counts.n_changed += differs
@@ -228,7 +229,7 @@ cdef double propose_bits(SplitState* s, index_t tree, Rng* rng) except? -1.0 nog
     cdef index_t first = s.trees.tree_start[tree], size = n_nodes_of(&s.trees, tree), position, node, left, right
     cdef const double* inside = s.inside.data()
     cdef const double* weight
-    cdef double new_log = 0.0, old_log = 0.0
+    cdef LogProduct new = log_product(), old = log_product()
     cdef int bit, index, below, n_children
     s.new_bits.resize(size)
     s.new_bits[0] = draw_bit(inside[0], inside[1], rng)
@@ -248,9 +249,9 @@ cdef double propose_bits(SplitState* s, index_t tree, Rng* rng) except? -1.0 nog
             s.new_bits[left] = draw_bit(
                 weight[2 * bit] * inside[2 * left], weight[2 * bit + 1] * inside[2 * left + 1], rng)
             index = 2 * bit + s.new_bits[left]
-        new_log += log(weight[index])
-        old_log += log(weight[index_of(s, node)])
-    return new_log - old_log
+        multiply(&new, weight[index])
+        multiply(&old, weight[index_of(s, node)])
+    return log_of(&new) - log_of(&old)
 
 
 cdef inline int draw_two_bits(const double* weight, const double* left, const double* right, Rng* rng) noexcept nogil:

@@ -55,7 +55,6 @@ cdef cppclass SplitState:
     # options, divided by the larger one, and the bits that are proposed.
     vector[double] weights
     vector[double] inside
-    double log_inside
     vector[uint8_t] new_bits
     # A change of many bits at once: the nodes, and those whose rules it touches. A mark of this epoch is in force.
     vector[Change] planned

@@ -20,6 +20,7 @@ class Fault(NamedTuple):
 
 RESTAURANT = "ext/tsgkit/_restaurant.pxd"
 HYPERPARAMETERS = "ext/tsgkit/_restaurant.pyx"
+INLINE_VECTOR = "ext/tsgkit/inline_vector.hpp"
 FRAGMENTS = "ext/tsgkit/_fragments.pxd"
 FRAGMENT_TABLE = "ext/tsgkit/_fragments.pyx"
 TSG = "ext/tsgkit/_tsg_state.pxd"
@@ -68,6 +69,14 @@ FAULTS = [
         RESTAURANT,
         "return tables.n_customers - restaurant.discount * tables.n_tables",
         "return tables.n_customers + restaurant.discount * tables.n_tables",
+        "_restaurant",
+        RESTAURANT_TESTS,
+    ),
+    Fault(
+        "an item is lost when a vector outgrows its inside",
+        INLINE_VECTOR,
+        "std::copy_n(data(), size_, items);",
+        "std::copy_n(data(), size_ - 1, items);",
         "_restaurant",
         RESTAURANT_TESTS,
     ),
