@@ -89,6 +89,13 @@ PARTS = (
         ("shared", "compiled", "treebank", "evaluation", "models", "drawing", "inference", "parsing"),
         1.3,
     ),
+    Part(
+        "raw text",
+        ("raw_text",),
+        "learning from sentences without trees",
+        ("shared", "treebank", "distributed", "inference", "parsing"),
+        3.2,
+    ),
     Part("facade", ("__init__",), "the names that the package itself exports", ("parsing",), 0.3),
     Part(
         "tools",
@@ -103,6 +110,7 @@ PARTS = (
             "drawing",
             "inference",
             "parsing",
+            "raw text",
             "report",
         ),
         2.1,

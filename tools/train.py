@@ -1,7 +1,7 @@
 """Train a model on a treebank.
 
 Usage:
-  tsgkit train [options] [--set=SETTING]... --output=MODEL TREEBANK...
+  tsgkit train [options] [--raw=FILE]... [--set=SETTING]... --output=MODEL TREEBANK...
   tsgkit train -h | --help | --version
 
 A TREEBANK is as for `tsgkit prepare`, or one file of arrays (.npz) that it wrote, whose preparation is kept.
@@ -19,6 +19,16 @@ Options:
   --nfc                    normalise text to Unicode's form C
   --continuous             make discontinuous trees (of export files) continuous, instead of stopping
   --skip-bad               skip and list what is not a tree, instead of stopping
+
+Raw text (tsg, insertion and srtsg):
+  --raw=FILE               also learn from these sentences, one per line (plain, gzip or xz; can be repeated): models
+                           that are trained on the treebank, the teachers, parse them by their product, and MODEL is
+                           trained on the treebank and these trees; --jobs and --backend hold for the teachers too
+  --raw-sentences=N        use at most N sentences, the first ones [default: 10000]
+  --raw-max-length=N       omit sentences with more than N words [default: 60]
+  --raw-tokenize           split the text into words as in the Penn Treebank
+  --teachers=N             number of teachers, with seeds spawned from --seed: MODEL.teachers.chain01, ...
+                           [default: 4]
 
 Cleaning:
   --cut-labels=MARK        remove features from all labels, tags included: what follows this mark
@@ -135,6 +145,7 @@ from tsgkit.options import (
 )
 from tsgkit.parsing.held_out import held_out_score, score_model
 from tsgkit.progress import progress
+from tsgkit.raw_text import RawSentences, RawTextSettings, Teaching
 from tsgkit.treebank import Binarization, FlatCorpus, Lexicon, UnknownWords, prepare
 from tsgkit.treebank.prepare import preparation_of
 from tsgkit.usage import with_registered
@@ -164,6 +175,56 @@ def require_both(binarization: Binarization | None, unknown: UnknownWords | Lexi
             "a model needs binarised trees and classes for unknown words: --binarize and --unknown, here or"
             " where the corpus was prepared"
         )
+
+
+# ---- raw text ------------------------------------------------------------------------------------------------
+
+
+def raw_text_settings(arguments: dict[str, Any]) -> RawTextSettings:
+    """The settings of learning from raw text."""
+    return RawTextSettings(
+        teachers=integer(arguments, "--teachers", 1),
+        sentences=integer(arguments, "--raw-sentences", 1),
+        max_length=integer(arguments, "--raw-max-length", 1),
+        tokenize=arguments["--raw-tokenize"],
+    )
+
+
+def with_raw_text(
+    arguments: dict[str, Any], plan: Plan, corpus: FlatCorpus, dev: list[Tree], again: dict[str, bool]
+) -> FlatCorpus | None:
+    """The corpus of the student: the treebank and the parsed raw sentences; None if the teachers were interrupted."""
+    raw = RawSentences(arguments["--raw"], raw_text_settings(arguments), arguments["--encoding"])
+    teaching = Teaching(plan, corpus, raw, Path(arguments["--output"]), seed_of(arguments), **again)
+    backend = backend_of(arguments)
+    try:
+        teaching.train_teachers(backend)
+        if teaching.interrupted:
+            overview = teaching.chains.overview()
+            print(f"tsgkit: interrupted; --resume continues the teachers ({overview})", file=sys.stderr)
+            return None
+        if dev:
+            report_teachers(arguments, teaching, dev)
+        record = teaching.parse_raw(None if arguments["--backend"] == "local" else backend, threads=plan.threads)
+    finally:
+        backend.close()
+    if not arguments["--quiet"]:
+        print(
+            f"tsgkit: raw text: {record['lines']} lines, {record['empty']} empty, {record['too_long']} too long;"
+            f" {record['used']} sentences, of which {record['parsed']} are learned from and {record['fallback']} have"
+            f" only a fallback tree",
+            file=sys.stderr,
+        )
+    return teaching.student_corpus(record)
+
+
+def report_teachers(arguments: dict[str, Any], teaching: Teaching, dev: list[Tree]) -> None:
+    """Print the scores of the teachers and of their product."""
+    models = [Model.load(path) for path in teaching.teachers]
+    options = {"threads": integer(arguments, "--threads", 1), "quiet": arguments["--quiet"]}
+    scores = [held_out_score(model, dev, **options).f1 for model in models]
+    mean, product = sum(scores) / len(scores), held_out_score(models, dev, **options).f1
+    print(f"{arguments['--dev']}: teachers F1 {mean:.2f} (mean of {len(scores)}), their product {product:.2f}")
 
 
 # ---- chains --------------------------------------------------------------------------------------------------
@@ -263,8 +324,11 @@ def require_chains(arguments: dict[str, Any], plan: Plan, n_chains: int) -> None
     if n_chains > 1 and not plan.iterations:
         kind = plan.settings.kind
         raise UsageError(f"--chains={n_chains}: a {kind} is counted, not sampled: all chains would be equal")
-    if n_chains == 1 and (arguments["--jobs"] or arguments["--scheduler"] or arguments["--backend"] != "local"):
-        raise UsageError("--jobs, --backend and --scheduler go with --chains=N: one chain runs here")
+    is_one = n_chains == 1 and not arguments["--raw"]
+    if is_one and (arguments["--jobs"] or arguments["--scheduler"] or arguments["--backend"] != "local"):
+        raise UsageError("--jobs, --backend and --scheduler go with --chains=N or --raw=FILE: one chain runs here")
+    if arguments["--raw"] and not plan.iterations:
+        raise UsageError(f"--raw: a {plan.settings.kind} is counted, not sampled: all teachers would be equal")
 
 
 @command
@@ -287,6 +351,11 @@ def main(argv: list[str]) -> int:
         raise UsageError(f"--dev={arguments['--dev']}: it contains no trees")
     output, seed = Path(arguments["--output"]), seed_of(arguments)
     again = {"resume": arguments["--resume"], "quiet": arguments["--quiet"]}
+    if arguments["--raw"]:
+        taught = with_raw_text(arguments, plan, corpus, dev, again)
+        if taught is None:
+            return EXIT_FAILED
+        corpus = taught
     if n_chains > 1:
         return train_chains(arguments, dev, Chains(plan, corpus, output, seed, n_chains, **again))
     run = plan.run(corpus, seed, output, **again)

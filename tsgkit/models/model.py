@@ -101,7 +101,10 @@ class Model:
                     arrays[f"level{number}.{name}"] = np.asarray(getattr(stage, name), dtype=np.int32)
         if self.corpus is not None:
             header["corpus"], corpus_arrays = self.corpus.to_parts()
-            del header["corpus"]["settings"]  # the preparation, which is in the header already
+            # The preparation is in the header already; a treebank has no other settings as a rule.
+            settings = header["corpus"].pop("settings")
+            if others := {name: value for name, value in settings.items() if name != "preparation"}:
+                header["corpus"]["settings"] = others
             arrays.update({f"corpus.{name}": array for name, array in corpus_arrays.items()})
         write_archive(path, KIND, VERSION, header, arrays)
 
@@ -142,7 +145,9 @@ def read_corpus(
         return None
     if not isinstance(tables, dict):
         raise ArchiveError(f"{os.fspath(path)}: damaged: the training trees are not tables")
-    settings = {"preparation": preparation.to_dict()}
+    others = tables.get("settings", {})
+    require(isinstance(others, dict), path, "the settings of the training trees are missing")
+    settings = {**others, "preparation": preparation.to_dict()}
     return FlatCorpus.from_parts({**tables, "settings": settings}, arrays, path)
 
 

@@ -1,4 +1,4 @@
-"""How well a model parses trees that it was not trained on."""
+"""How well a model, or a product of models, parses trees that it was not trained on."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,14 +8,14 @@ from nltk.tree import Tree
 from tsgkit.distributed import Link, Shared, require_same_version
 from tsgkit.evaluation import Evaluation, evaluate
 from tsgkit.models.model import Model
-from tsgkit.parsing.parser import Parser
+from tsgkit.parsing.product import parser_of
 from tsgkit.parsing.settings import ParserSettings
 from tsgkit.progress import progress
 from tsgkit.treebank.trees import words
 
 
 def held_out_score(
-    model: Model,
+    models: Model | Sequence[Model],
     trees: Sequence[Tree],
     settings: ParserSettings | None = None,
     *,
@@ -26,7 +26,8 @@ def held_out_score(
 
     Parameters
     ----------
-    model : Model
+    models : Model or sequence of Model
+        Several parse as a product.
     trees : sequence of nltk.Tree
     settings : ParserSettings, optional
         The defaults unless given.
@@ -43,9 +44,10 @@ def held_out_score(
     >>> 50 < held_out_score(cfg_model(corpus), list(load(split="dev"))).f1 < 100
     True
     """
-    preparation = model.preparation
+    members = [models] if isinstance(models, Model) else list(models)
+    preparation = members[0].preparation
     gold = [tree for tree in map(preparation.cleaning.apply, trees) if tree is not None]
-    parses = Parser(model, settings).parse_batch([(words(tree), None) for tree in gold], threads=threads)
+    parses = parser_of(members, settings).parse_batch([(words(tree), None) for tree in gold], threads=threads)
     guess = [parse.tree for parse in progress(parses, "parsing", "sentences", total=len(gold), quiet=quiet)]
     return evaluate(map(preparation.cleaning.undo, gold), guess)
 
