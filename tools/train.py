@@ -13,6 +13,9 @@ Options:
   --model=KIND             cfg: relative frequencies of the rules of the binarised trees; tsg: a Bayesian
                            tree-substitution grammar; insertion: one with auxiliary trees too; srtsg: one with
                            learned subcategories, the most accurate [default: cfg]
+  --start=MODEL            begin with the last sample of this model, of the same kind and with the same preparation:
+                           trees that it was trained on keep their derivations, the others are drawn from its grammar;
+                           an srtsg skips the splits that the start has
   --dev=TREEBANK           parse this treebank with the trained model and print the scores
   --format=FORMAT          of the input: {readers} [default: auto]
   --encoding=NAME          of the input [default: utf-8]
@@ -132,6 +135,7 @@ from tsgkit.evaluation.report import columns
 from tsgkit.inference.chains import Chain, Chains, Plan
 from tsgkit.inference.convergence import Diagnosis
 from tsgkit.inference.entry import MODELS
+from tsgkit.inference.start import Start
 from tsgkit.model_options import fill_preparation, model_settings, with_defaults
 from tsgkit.models.model import Model
 from tsgkit.options import (
@@ -319,6 +323,25 @@ def tree_types(model: Model) -> str:
     return f" {n_types - n_auxiliary} initial and {n_auxiliary} auxiliary trees,"
 
 
+def start_of(arguments: dict[str, Any], plan: Plan, corpus: FlatCorpus) -> Start | None:
+    """The start, checked, with a message on what it has of the corpus."""
+    if arguments["--start"] is None:
+        return None
+    start = Start.load(arguments["--start"])
+    start.require_fit(plan.settings.kind, corpus)
+    if not arguments["--quiet"]:
+        counts = start.overlap(corpus)
+        n_skipped = plan.after(start).n_skipped
+        print(
+            f"{start.name}: {counts['trees_kept']} trees keep their derivations, {counts['trees_drawn']} are drawn;"
+            f" {counts['trees_left']} trees of the start are left out; without counterpart are {counts['labels_new']}"
+            f" labels and {counts['rules_new']} rules of the trees and {counts['labels_left']} labels and"
+            f" {counts['rules_left']} rules of the start{f'; {n_skipped} splits are skipped' if n_skipped else ''}",
+            file=sys.stderr,
+        )
+    return start
+
+
 def require_chains(arguments: dict[str, Any], plan: Plan, n_chains: int) -> None:
     """Refuse options that would have no effect."""
     if n_chains > 1 and not plan.iterations:
@@ -345,6 +368,8 @@ def main(argv: list[str]) -> int:
     reading = reading_of(arguments)
     corpus = corpus_of(arguments, reading)
     # Read before training, so that errors in these trees are found before it and not after it.
+    start = start_of(arguments, plan, corpus)
+    plan = plan if start is None else plan.after(start)
     dev = [] if arguments["--dev"] is None else list(reading.trees(arguments["--dev"]))
     reading.report()
     if arguments["--dev"] is not None and not dev:
@@ -357,8 +382,9 @@ def main(argv: list[str]) -> int:
             return EXIT_FAILED
         corpus = taught
     if n_chains > 1:
-        return train_chains(arguments, dev, Chains(plan, corpus, output, seed, n_chains, **again))
-    run = plan.run(corpus, seed, output, **again)
+        path = None if start is None else Path(start.name)
+        return train_chains(arguments, dev, Chains(plan, corpus, output, seed, n_chains, **again, start=path))
+    run = plan.run(corpus, seed, output, start, **again)
     model = run.run()
     if not arguments["--quiet"]:
         grammar = model.grammar

@@ -128,6 +128,45 @@ cdef int resample_tree(
     return 0
 
 
+cdef int redraw_trees(RefinedState* state, uint64_t iteration, const vector[index_t]* trees) except -1 nogil:
+    cdef Scratch scratch
+    cdef Rng rng
+    cdef index_t node
+    cdef size_t item
+    for item in range(trees.size()):
+        rng = rng_for(state.seed, iteration, RNG_REFINED_TREE_ORDER, trees[0][item])
+        node = state.trees.tree_start[trees[0][item] + 1]
+        while node > state.trees.tree_start[trees[0][item]]:
+            node -= 1
+            if state.is_site[node]:
+                unseat_site(state, <int32_t>node, &rng)
+                release_dish(state, state.dish[node])
+                state.dish[node] = -1
+                forget_seatings(state)
+    scratch.now = 0
+    for item in range(trees.size()):
+        rng = rng_for(state.seed, iteration, RNG_REFINED_TREE, trees[0][item])
+        redraw_tree(state, &scratch, trees[0][item], &rng)
+    return sort_state(state)
+
+
+cdef int redraw_tree(RefinedState* state, Scratch* scratch, index_t tree, Rng* rng) except -1 nogil:
+    """Draw sites and symbols of a tree that is not seated from the frozen grammar, and seat it."""
+    cdef index_t first = state.trees.tree_start[tree], node = state.trees.tree_start[tree + 1]
+    fill_inside(state, scratch, tree, True)
+    draw_derivation(state, scratch, tree, rng)
+    scratch.dish.assign(node - first, -1)
+    swap_derivation(state, scratch, first)
+    while node > first:
+        node -= 1
+        find_dish_at(state, <int32_t>node)
+    for node in range(first, state.trees.tree_start[tree + 1]):
+        if state.is_site[node]:
+            seat_site(state, <int32_t>node, rng, True)
+    forget_seatings(state)
+    return 0
+
+
 cdef double log_proposals(RefinedState* state, Scratch* scratch, index_t tree) except? -1 nogil:
     """Make the drawn derivation that of the tree; log q(before) - log q(after), what they share left out."""
     cdef index_t first = state.trees.tree_start[tree], node = state.trees.tree_start[tree + 1]

@@ -26,7 +26,7 @@ from tsgkit._backoff cimport (
     set_parameters_of,
     word_level,
 )
-from tsgkit._refined_blocked cimport blocked_sweep
+from tsgkit._refined_blocked cimport blocked_sweep, redraw_trees
 from tsgkit._refined_local cimport local_sweep
 from tsgkit._refined_parameters cimport (
     RefinedTotals,
@@ -50,7 +50,7 @@ from tsgkit._refined_state cimport (
     list_internal_labels,
 )
 from tsgkit._restaurant cimport InlineVector, Restaurant, SizeCount, Tables, grow, set_stop
-from tsgkit._trees cimport copy_trees
+from tsgkit._trees cimport copy_tree_numbers, copy_trees
 from tsgkit._types cimport index_t, symbol_t
 from tsgkit._vectors cimport copy_flags, copy_symbols
 
@@ -217,6 +217,17 @@ cdef class RefinedSampler:
         with nogil:
             blocked_sweep(&self.state, iteration, joint, &counts)
         return counts.n_proposed, counts.n_accepted, counts.n_changed
+
+    def redraw(self, uint64_t iteration, trees):
+        """Draw new sites and symbols for some trees from the grammar of the others; none is rejected.
+
+        All of them are unseated; then each is drawn, given the others and those drawn before.
+        """
+        cdef vector[index_t] numbers
+        copy_tree_numbers(trees, len(self.trees.tree_start) - 1, numbers)
+        self.require_seated(True)
+        with nogil:
+            redraw_trees(&self.state, iteration, &numbers)
 
     def local_sweep(self, uint64_t iteration):
         """One Metropolis-Hastings step for every node but the roots: proposals, acceptances and changes."""

@@ -22,6 +22,9 @@ cdef cppclass BinaryTrees:
 # Copy what a `tsgkit.models.rules.TreeArrays` holds; raises ValueError unless it is valid.
 cdef int copy_trees(object arrays, BinaryTrees* trees) except -1
 
+# Copy numbers of trees, each at most once; raises ValueError unless they are in range.
+cdef int copy_tree_numbers(object numbers, index_t n_trees, vector[index_t]& result) except -1
+
 
 cdef inline index_t n_trees(const BinaryTrees* trees) noexcept nogil:
     return <index_t>trees.tree_start.size() - 1

@@ -2,6 +2,9 @@
 
 import numpy as np
 
+from libcpp.vector cimport vector
+
+from tsgkit._types cimport index_t
 from tsgkit._vectors cimport copy_indices, copy_symbols
 
 
@@ -62,6 +65,13 @@ def validate_children(trees):
 def require(holds, message):
     if not holds:
         raise ValueError(message)
+
+
+cdef int copy_tree_numbers(object numbers, index_t n_trees, vector[index_t]& result) except -1:
+    numbers = np.asarray(numbers, dtype=np.int64)
+    if numbers.ndim != 1 or (numbers < 0).any() or (numbers >= n_trees).any() or len(np.unique(numbers)) < len(numbers):
+        raise ValueError("the numbers of trees are out of range, or one stands twice")
+    return copy_indices(numbers, result)
 
 
 cdef int copy_trees(object arrays, BinaryTrees* trees) except -1:

@@ -172,6 +172,50 @@ cdef int restore_tree(TsgState* tsg, index_t tree, const Proposal* proposal) exc
     return 0
 
 
+# ---- some trees given the others ------------------------------------------------------------------------------
+
+cdef int redraw_trees(
+    TsgState* tsg, uint64_t iteration, const vector[index_t]* trees, int batch, int n_threads, WorkerPool* pool
+) except -1 nogil:
+    cdef ProposalBatch work
+    cdef SeatingLog seatings
+    cdef Rng rng
+    cdef double log_probability
+    cdef size_t item, first = 0, size
+    for item in range(trees.size()):
+        forget_tree(tsg, iteration, trees[0][item], &seatings)
+    work.tsg, work.iteration = tsg, iteration
+    work.rng = NULL
+    work.inside_values.resize(n_threads)
+    work.proposals.resize(batch)
+    while first < trees.size():
+        size = min(<size_t>batch, trees.size() - first)
+        work.trees = &trees[0][first]
+        reserve_batch(&work, <int>size)
+        pool.run(n_threads, <int>size, redraw_item, &work)
+        for item in range(size):
+            rng = tsg_rng(tsg, iteration, RNG_TREE, work.trees[item])
+            seatings.entries.clear()
+            seat_tree(tsg, work.trees[item], &work.proposals[item].after, &seatings, &rng, &log_probability)
+        first += size
+    return 0
+
+
+cdef int forget_tree(TsgState* tsg, uint64_t iteration, index_t tree, SeatingLog* seatings) except -1 nogil:
+    """Unseat a tree for good."""
+    cdef Rng rng = tsg_rng(tsg, iteration, RNG_FREEZE, tree)
+    cdef TreeDerivation present
+    cdef double log_probability
+    cdef size_t entry
+    seatings.entries.clear()
+    resize_derivation(&present, n_nodes_of(&tsg.trees, tree))
+    describe_present(tsg, tree, &present)
+    unseat_tree(tsg, tree, &present, seatings, &rng, NULL, &log_probability)
+    for entry in range(seatings.entries.size()):
+        release_fragment(&tsg.fragments, seatings.entries[entry].dish)
+    return 0
+
+
 # ---- proposals ------------------------------------------------------------------------------------------------
 
 # What follows runs on worker threads, which raise no Python exception; see `tsgkit._worker_pool`.
@@ -185,6 +229,17 @@ cdef void propose_item(void* context, int item, int thread) noexcept nogil:
         propose(work.tsg, tree, &work.inside_values[thread], &work.proposals[item], &rng)
     else:
         propose(work.tsg, tree, &work.inside_values[thread], &work.proposals[item], work.rng)
+
+
+cdef void redraw_item(void* context, int item, int thread) noexcept nogil:
+    """Draw a derivation of a tree from the frozen grammar."""
+    cdef ProposalBatch* work = <ProposalBatch*>context
+    cdef index_t tree = work.trees[item]
+    cdef InsideValues* values = &work.inside_values[thread]
+    cdef Rng rng = tsg_rng(work.tsg, work.iteration, RNG_PROPOSE, tree)
+    inside(work.tsg, tree, values)
+    draw_derivation(work.tsg, tree, values, &work.proposals[item].after, &rng)
+    describe(work.tsg, tree, &work.proposals[item].after)
 
 
 cdef void propose(

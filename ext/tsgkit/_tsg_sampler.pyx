@@ -15,8 +15,8 @@ from libcpp.vector cimport vector
 from tsgkit._codes cimport FOOT, FRONTIER, INTERNAL, LEFT_FOOT, MISSING, RIGHT_FOOT, SITE
 from tsgkit._fragments cimport Fragment, find_fragment, intern_fragment, is_auxiliary, start_fragments
 from tsgkit._restaurant cimport Restaurant, empty_restaurant, grow, start_stops
-from tsgkit._trees cimport copy_trees, n_nodes, n_trees
-from tsgkit._tsg_blocked cimport blocked_sweep
+from tsgkit._trees cimport copy_tree_numbers, copy_trees, n_nodes, n_trees
+from tsgkit._tsg_blocked cimport blocked_sweep, redraw_trees
 from tsgkit._tsg_local cimport local_sweep
 from tsgkit._tsg_parameters cimport (
     Totals, count_totals, log_joint, resample_hyperparameters, resample_insertions, resample_stops,
@@ -241,6 +241,22 @@ cdef class TsgSampler:
             blocked_sweep(&self.tsg, iteration, batch, threads, temperature, &self.pool, &counts)
         self.is_changing = False
         return counts.n_proposed, counts.n_accepted, counts.n_changed
+
+    def redraw(self, uint64_t iteration, trees, int batch=1, int threads=1):
+        """Draw new derivations for some trees from the grammar of the others; none is rejected.
+
+        All of them are unseated; then each is drawn, given the others and those drawn before, `batch` at a time.
+        """
+        cdef vector[index_t] numbers
+        copy_tree_numbers(trees, n_trees(&self.tsg.trees), numbers)
+        if batch < 1 or threads < 1:
+            raise ValueError("batch and threads must be positive")
+        self.require_seated(True)
+        threads = min(threads, batch)
+        self.is_changing = True
+        with nogil:
+            redraw_trees(&self.tsg, iteration, &numbers, batch, threads, &self.pool)
+        self.is_changing = False
 
     def local_sweep(self, uint64_t iteration, double temperature=1.0):
         """One Gibbs step for every node: visits, visits again, and changes."""

@@ -31,6 +31,7 @@ BANKS = {
     "ladders": ["(TOP (X (X (X a))))", "(TOP (X (X a)))"],
     "chains": ["(TOP (X (X (X a))))", "(TOP (X (X a) (X a)))"],
     "short": ["(TOP (X (X a)))", "(TOP (X (X b)))"],
+    "distinct": ["(TOP (X (Y a)))", "(TOP (X (Y a)))"],
     "labels": ["(S (NP (D a) (N b)) (V c))", "(S (NP (D a) (N b)) (V c))"],
     "insertions": ["(TOP (X (X (X a) (Y b)) (Y b)))", "(TOP (X (Y b) (X a)))", "(TOP (X (X a)))"],
 }
@@ -108,6 +109,7 @@ MOVES = {
     "blocked": lambda sampler, iteration: sampler.blocked_sweep(iteration),
     "joint": lambda sampler, iteration: sampler.blocked_sweep(iteration, joint=True),
     "local": lambda sampler, iteration: sampler.local_sweep(iteration),
+    "redraw": lambda sampler, iteration: sampler.redraw(iteration, [iteration % 2]),
 }
 
 
@@ -134,13 +136,30 @@ ENUMERABLE = ("ladder", "short")
 
 @pytest.mark.parametrize(
     ("bank", "options", "move"),
-    [(bank, options, move) for bank, options in POSTERIORS for move in MOVES if move != "joint" or bank in ENUMERABLE],
+    [
+        (bank, options, move)
+        for bank, options in POSTERIORS
+        for move in ("blocked", "joint", "local")
+        if move != "joint" or bank in ENUMERABLE
+    ],
 )
 def test_posterior(bank, options, move):
     case = Case(bank, **options).start()
     expected = case.reference.posterior(case.symbols.tolist(), move == "joint", whole)
     seen = case.frequencies(move, n=4000, thin=4, joint=move == "joint")
     assert pyp.chi_square(seen, expected) > 1e-3
+
+
+@pytest.mark.parametrize("options", [{}, {"levels": 2}, {"levels": 1}, {"classes": True}, {"discount": 0.0}], ids=str)
+def test_trees_are_drawn_from_the_grammar_of_the_others(options):
+    """Where no label occurs twice in a tree, the frozen grammar is the predictive distribution, so it is Gibbs."""
+    case = Case("distinct", **options).start()
+    expected = case.reference.posterior(case.symbols.tolist(), True, whole)
+    seen = case.frequencies("redraw", n=4000, thin=6, joint=True)
+    assert pyp.chi_square(seen, expected) > 1e-3
+    assert case.sampler.counts_agree()
+    case.sampler.empty()
+    assert not any(case.sampler.restaurants(kind)[:2].any() for kind in ("dish", *KINDS))
 
 
 @pytest.mark.parametrize("mistake", ["blind rules", "one refinement", "rootless"])

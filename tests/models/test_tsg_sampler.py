@@ -102,6 +102,38 @@ def test_states_come_as_often_as_they_should(bank, settings, move, thin):
         assert pyp.chi_square(seen, expected) > 1e-3
 
 
+@pytest.mark.parametrize("settings", [DP, PYP, STEEP], ids=["dp", "pyp", "steep"])
+def test_trees_are_drawn_from_the_grammar_of_the_others(settings):
+    """Where no label occurs twice in a tree, the frozen grammar is the predictive distribution, so it is Gibbs."""
+    trees = numbered("labels")
+    parameters = [per_label(trees, values) for values in settings]
+
+    def move(sampler, iteration):
+        sampler.redraw(iteration, [iteration % trees.n_trees])
+
+    states, sizes = samples(trees, parameters, move, n=8000, thin=6)
+    for seen, expected in zip((states, sizes), exact(trees, parameters), strict=True):
+        assert pyp.chi_square(seen, expected) > 1e-3
+
+
+def test_redrawing_does_not_depend_on_threads():
+    trees = number_rules(prepare(load("village", "dev"), binarization=Binarization("right", 0)))
+    found = []
+    for threads in (1, 3):
+        sampler = TsgSampler(trees, 1)
+        sampler.set_parameters(0.5, 1.0, 0.5)
+        sampler.start(np.zeros(len(trees.label)))
+        sampler.redraw(0, np.arange(5, trees.n_trees), batch=6, threads=threads)
+        found.append(sampler.states())
+        assert not sampler.sites()[: trees.tree_start[5]].sum() > 5
+    assert (found[0] == found[1]).all()
+    sampler.empty()
+    assert not sampler.restaurants().any()
+    for wrong in ([trees.n_trees], [-1], [1, 1], [[1]]):
+        with pytest.raises(ValueError, match="numbers of trees"):
+            sampler.redraw(0, wrong)
+
+
 @pytest.mark.parametrize("temperature", [0.5, 2.0])
 @pytest.mark.parametrize("kind", ["local", "blocked", "type"])
 def test_a_temperature_flattens_the_posterior(kind, temperature):

@@ -7,7 +7,7 @@ If one fails, the others are not affected.
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from tsgkit.inference.entry import MODELS
 from tsgkit.inference.loop import CHECKPOINT_EVERY, Run, Watch
 from tsgkit.inference.phases import Phase, Record, burn_in
 from tsgkit.inference.settings import Settings
+from tsgkit.inference.start import Start
 from tsgkit.inference.training import Training
 from tsgkit.interruption import interruptible
 from tsgkit.progress import progress
@@ -40,6 +41,8 @@ class Plan:
         Iterations between checkpoints.
     threads : int
         Threads of every chain; the result does not depend on it.
+    n_skipped : int
+        So many of the first phases are those of a start; see `tsgkit.inference.start`.
 
     Examples
     --------
@@ -52,10 +55,15 @@ class Plan:
     settings: Settings
     checkpoint_every: int = CHECKPOINT_EVERY
     threads: int = 1
+    n_skipped: int = 0
 
     @property
     def phases(self) -> Sequence[Phase]:
-        return MODELS.require(self.settings.kind).phases(self.settings)
+        return MODELS.require(self.settings.kind).phases(self.settings)[self.n_skipped :]
+
+    def after(self, start: Start) -> "Plan":
+        """The plan without the phases that a start has done."""
+        return replace(self, n_skipped=MODELS.require(self.settings.kind).skipped_phases(self.settings, start))
 
     @property
     def iterations(self) -> int:
@@ -78,9 +86,9 @@ class Plan:
         make = MODELS.require(others.pop("kind")).settings
         return cls(**{**others, "settings": make(**others["settings"])})
 
-    def run(self, corpus: FlatCorpus, seed: int, output: Path, **options: Any) -> Run:
+    def run(self, corpus: FlatCorpus, seed: int, output: Path, start: Start | None = None, **options: Any) -> Run:
         """The run of a chain; `options` are those of `tsgkit.inference.loop.Run`."""
-        training = Training(corpus, self.settings, seed=seed, threads=self.threads)
+        training = Training(corpus, self.settings, seed=seed, threads=self.threads, begin=start)
         return Run(training, output, checkpoint_every=self.checkpoint_every, **options)
 
 
@@ -158,6 +166,8 @@ class Chains:
         Continue from existing checkpoints.
     quiet : bool
         No progress bar.
+    start : path, optional
+        The model that all chains begin with.
     """
 
     plan: Plan
@@ -167,6 +177,7 @@ class Chains:
     n_chains: int
     resume: bool = False
     quiet: bool = False
+    start: Path | None = None
     interrupted: bool = False
     chains: list[Chain] = field(init=False)
 
@@ -184,7 +195,9 @@ class Chains:
             # A chain always continues from its checkpoint, also if the worker that began it was lost.
             for chain in self.chains:
                 checkpoint_path(chain.path).unlink(missing_ok=True)
-        shared = {"version": __version__, "plan": self.plan.to_dict(), "corpus": as_array(self.corpus.to_bytes())}
+        start = None if self.start is None else as_array(self.start.read_bytes())
+        corpus = as_array(self.corpus.to_bytes())
+        shared = {"version": __version__, "plan": self.plan.to_dict(), "corpus": corpus, "start": start}
         items = [{"seed": chain.seed, "output": str(chain.path)} for chain in self.chains]
         with (
             interruptible(lambda: self.interrupt(backend)),
@@ -257,7 +270,8 @@ def run_chain(shared: Shared, item: dict[str, Any], link: Link) -> dict[str, Any
     require_same_version(shared["version"])
     corpus = FlatCorpus.load("the treebank that was sent", shared["corpus"].tobytes())
     plan = Plan.from_dict(shared["plan"])
-    run = plan.run(corpus, item["seed"], Path(item["output"]), resume=True, watch=watch_of(link))
+    start = None if shared["start"] is None else Start.load("the start that was sent", shared["start"].tobytes())
+    run = plan.run(corpus, item["seed"], Path(item["output"]), start, resume=True, watch=watch_of(link))
     run.run()
     return {"done": run.done, "history": {name: run.history[name] for name in QUANTITIES if name in run.history}}
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from tsgkit.errors import UsageError
 from tsgkit.inference.phases import Phase
 from tsgkit.inference.settings import Settings
+from tsgkit.inference.start import Start
 from tsgkit.models.derivations import DerivationReader
 from tsgkit.models.fragments import FragmentTable
 from tsgkit.models.model import Model
@@ -53,6 +54,20 @@ class ModelEntry(ABC):
     @abstractmethod
     def material(self, corpus: FlatCorpus, settings: Any, *, seed: int, threads: int) -> Any:
         """What the first phase begins with, and what `Phase.restore` gets; computed once for all phases."""
+
+    def skipped_phases(self, settings: Any, start: Start) -> int:
+        """How many of the first phases a start has done already."""
+        return 0
+
+    def begin_with(self, start: Start, material: Any, settings: Any) -> Any:
+        """What the first phase that is not skipped begins with, in place of the material.
+
+        Raises
+        ------
+        UsageError
+            If the model cannot begin with this start.
+        """
+        raise UsageError(f"{start.name}: a model {settings.kind} is not sampled and takes no start")
 
     @abstractmethod
     def fragments(self, model: Model) -> FragmentTable:

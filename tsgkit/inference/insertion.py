@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tsgkit.inference.phases import Record
+from tsgkit.inference.start import Joined
 from tsgkit.inference.tsg import (
     FIRST_STRENGTH,
     TsgEntry,
@@ -66,14 +67,24 @@ class InsertionSampling(TsgSampling):
     def new_average(self) -> TsgAverage:
         return TsgAverage(self.trees, 0, self.settings.stacked, self.settings.insertion_cutoff)
 
-    def start(self, sites: np.ndarray) -> None:
+    def set_first_parameters(self) -> None:
         fixed = self.settings.insertion_probability
         self.sampler.set_parameters(
             auxiliary_discount=self.settings.first_discount,
             auxiliary_strength=FIRST_STRENGTH,
             insertion=FIRST_INSERTION if fixed is None else fixed,
         )
-        super().start(sites)
+        super().set_first_parameters()
+
+    def transferred(self, joined: Joined, parameters: np.ndarray) -> np.ndarray:
+        """The same; labels that could have no insertions in the start get the first probability."""
+        result = super().transferred(joined, parameters)
+        first = self.sampler.parameters()
+        if self.settings.process == "dp":
+            result[3] = 0.0
+        keeps = (result[5] > 0) & (self.settings.insertion_probability is None)
+        result[5] = np.where(keeps, result[5], first[5])
+        return result
 
     def resample_parameters(self, step: int) -> float:
         return self.sampler.resample_parameters(

@@ -6,10 +6,13 @@ are sampled. The phases are defined in `tsgkit.inference.srtsg_phases`.
 
 from collections.abc import Callable, Sequence
 
+from tsgkit.errors import UsageError
 from tsgkit.inference.entry import ModelEntry
 from tsgkit.inference.phases import Phase
 from tsgkit.inference.srtsg_phases import JointPhase, RefinedInsertionPhase, SitePhase, SplitPhase, Unsplit
 from tsgkit.inference.srtsg_settings import SrSettings
+from tsgkit.inference.srtsg_start import StartedSites, started_sites
+from tsgkit.inference.start import Start
 from tsgkit.models.fragments import FragmentTable
 from tsgkit.models.model import Model
 from tsgkit.models.subcategories import RefinedReader, SubcategoryTable, refined_fragments
@@ -41,6 +44,21 @@ class SrtsgEntry(ModelEntry):
 
     def material(self, corpus: FlatCorpus, settings: SrSettings, *, seed: int, threads: int) -> Unsplit:
         return Unsplit(corpus, settings, seed)
+
+    def skipped_phases(self, settings: SrSettings, start: Start) -> int:
+        """The splits that the start has."""
+        n_splits = len(SubcategoryTable.of_model(start.model).splits)
+        if n_splits > settings.splits:
+            raise UsageError(f"--splits={settings.splits}: {start.name} has {n_splits} splits already")
+        if n_splits == len(self.phases(settings)):
+            raise UsageError(
+                f"{start.name} has all {n_splits} splits: no sweeps are left; give --joint-iterations,"
+                " --site-iterations or more --splits"
+            )
+        return n_splits
+
+    def begin_with(self, start: Start, material: Unsplit, settings: SrSettings) -> StartedSites:
+        return started_sites(start, material)
 
     def fragments(self, model: Model) -> FragmentTable:
         """Fragments with subcategories at their roots and frontiers."""

@@ -14,6 +14,7 @@ from tsgkit.inference.checkpoint import corpus_digest
 from tsgkit.inference.entry import MODELS, PACKAGE
 from tsgkit.inference.phases import ActivePhase, Record
 from tsgkit.inference.settings import Settings
+from tsgkit.inference.start import Start
 from tsgkit.models.model import Model
 from tsgkit.treebank import FlatCorpus
 
@@ -30,6 +31,8 @@ class Training:
     seed : int
     threads : int
         The result does not depend on it.
+    begin : Start, optional
+        The last sample of a model of the same kind, trained on other trees, to begin with.
 
     Examples
     --------
@@ -45,11 +48,16 @@ class Training:
     'tsg'
     """
 
-    def __init__(self, corpus: FlatCorpus, settings: Settings, *, seed: int = 0, threads: int = 1) -> None:
-        self.corpus, self.settings, self.seed = corpus, settings, seed
-        entry = MODELS.require(settings.kind)
-        self.phases = entry.phases(settings)
-        self.material = entry.material(corpus, settings, seed=seed, threads=threads)
+    def __init__(
+        self, corpus: FlatCorpus, settings: Settings, *, seed: int = 0, threads: int = 1, begin: Start | None = None
+    ) -> None:
+        self.corpus, self.settings, self.seed, self.begin = corpus, settings, seed, begin
+        self.entry = MODELS.require(settings.kind)
+        self.phases = self.entry.phases(settings)
+        if begin is not None:
+            begin.require_fit(settings.kind, corpus)
+            self.phases = self.phases[self.entry.skipped_phases(settings, begin) :]
+        self.material = self.entry.material(corpus, settings, seed=seed, threads=threads)
         self.digest = corpus_digest(corpus)
         # The number of the current phase, and the phase itself; there is none before `start` or `restore`.
         self.number = 0
@@ -63,11 +71,15 @@ class Training:
     def identity(self) -> dict[str, Any]:
         """Model, settings, seed and corpus: what must be the same to go on from a checkpoint."""
         settings = asdict(self.settings)
-        return {"model": self.settings.kind, "settings": settings, "seed": self.seed, "corpus": self.digest}
+        identity = {"model": self.settings.kind, "settings": settings, "seed": self.seed, "corpus": self.digest}
+        return identity if self.begin is None else {**identity, "start": self.begin.digest}
 
     def start(self) -> None:
         """Make the first state."""
-        self.number, self.active = 0, self.phases[0].begin(self.material)
+        first = self.material
+        if self.begin is not None:
+            first = self.entry.begin_with(self.begin, self.material, self.settings)
+        self.number, self.active = 0, self.phases[0].begin(first)
 
     def iterate(self, iteration: int) -> Record:
         """Do iteration number `iteration`, counted from 1; returns the quantities to record."""
@@ -116,6 +128,8 @@ class Training:
         model = self.active.export()
         if (package := MODELS.package_of(model.kind)) is not None:
             model.info[PACKAGE] = package
+        if self.begin is not None:
+            model.info["start"] = {"digest": self.begin.digest, **self.begin.overlap(self.corpus)}
         return model
 
     def describe(self, record: Record) -> dict[str, str]:

@@ -5,7 +5,7 @@ Blunsom 2010).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -16,6 +16,7 @@ from tsgkit.grammar import WeightedGrammar
 from tsgkit.inference.entry import ModelEntry
 from tsgkit.inference.phases import Averaging, Phase, Record, State, sampled_model
 from tsgkit.inference.settings import SamplingSettings
+from tsgkit.inference.start import Joined, Start
 from tsgkit.models.base_distributions import BASE_DISTRIBUTIONS, with_base
 from tsgkit.models.cfg import train_cfg
 from tsgkit.models.fragments import FragmentTable
@@ -79,6 +80,21 @@ class TsgSettings(SamplingSettings):
 
 
 @dataclass(frozen=True)
+class TsgFirst:
+    """The state that sampling begins with, where a start gives one.
+
+    Attributes
+    ----------
+    states : ndarray of uint8, one per node
+    parameters : ndarray of float
+        As `TsgSampler.parameters` gives them.
+    """
+
+    states: np.ndarray
+    parameters: np.ndarray
+
+
+@dataclass(frozen=True)
 class TsgMaterial:
     """The trees whose derivations are sampled.
 
@@ -89,12 +105,15 @@ class TsgMaterial:
         The trees of the corpus, with the probabilities of the base distribution P0.
     seed : int
     threads : int
+    first : TsgFirst, optional
+        The first state; unless given, the settings say it.
     """
 
     corpus: FlatCorpus
     trees: TreeArrays
     seed: int
     threads: int
+    first: TsgFirst | None = None
 
 
 class TsgSampling:
@@ -121,8 +140,25 @@ class TsgSampling:
 
     def start(self, sites: np.ndarray) -> None:
         """Seat the fragments of all trees, with these substitution sites."""
-        self.sampler.set_parameters(discount=self.settings.first_discount, strength=FIRST_STRENGTH, stop=FIRST_STOP)
+        self.set_first_parameters()
         self.sampler.start(sites)
+
+    def set_first_parameters(self) -> None:
+        """The parameters before the first iteration."""
+        self.sampler.set_parameters(discount=self.settings.first_discount, strength=FIRST_STRENGTH, stop=FIRST_STOP)
+
+    def start_from(self, first: TsgFirst) -> None:
+        """Seat the fragments of all trees as a start has them."""
+        self.sampler.set_parameters(*first.parameters)
+        self.sampler.start(first.states)
+
+    def transferred(self, joined: Joined, parameters: np.ndarray) -> np.ndarray:
+        """The parameters of a start for the labels of the joined trees; the first ones for labels it does not have."""
+        self.set_first_parameters()
+        result = joined.of_labels(parameters, self.sampler.parameters())
+        if self.settings.process == "dp":
+            result[0] = 0.0
+        return result
 
     def iterate(self, step: int) -> Record:
         """One sweep over all trees, then a draw of the parameters."""
@@ -249,8 +285,11 @@ class TsgPhase:
         return TsgSampling(material, self.settings)
 
     def begin(self, before: TsgMaterial) -> TsgSampling:
-        """Begin with the initial sites that the settings ask for."""
+        """Begin with the first state, or with the initial sites that the settings ask for."""
         sampling = self.sampling(before)
+        if before.first is not None:
+            sampling.start_from(before.first)
+            return sampling
         n_nodes = before.corpus.n_nodes
         if self.settings.init == "random":
             sites = np.random.Generator(np.random.PCG64([before.seed, n_nodes])).random(n_nodes) < 0.5
@@ -278,6 +317,22 @@ class TsgEntry(ModelEntry):
 
     def material(self, corpus: FlatCorpus, settings: TsgSettings, *, seed: int, threads: int) -> TsgMaterial:
         return TsgMaterial(corpus, with_base(number_rules(corpus), settings.base), seed, threads)
+
+    def begin_with(self, start: Start, material: TsgMaterial, settings: TsgSettings) -> TsgMaterial:
+        """The trees with the start's derivations; those that it does not have are drawn from its grammar."""
+        joined = start.joined(material.corpus)
+        trees = with_base(number_rules(joined.corpus), settings.base)
+        sampling = self.phase(settings).sampling(replace(material, corpus=joined.corpus, trees=trees))
+        try:
+            # For its checks.
+            FragmentTable.of_sample(start.model)
+            states = joined.of_nodes(start.model.state["states"], np.ones(joined.corpus.n_nodes, dtype=np.uint8))
+            sampling.start_from(TsgFirst(states, sampling.transferred(joined, start.model.state["parameters"])))
+        except (KeyError, ValueError, IndexError) as error:
+            raise UsageError(f"{start.name}: its sample does not fit these settings: {error}") from None
+        sampling.sampler.redraw(0, joined.new_trees, settings.batch, material.threads)
+        parameters = sampling.sampler.parameters()[:, : joined.n_labels]
+        return replace(material, first=TsgFirst(sampling.sampler.states()[: joined.n_nodes], parameters))
 
     def fragments(self, model: Model) -> FragmentTable:
         """The fragments of the last sample."""
