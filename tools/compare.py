@@ -45,7 +45,7 @@ def heading(found: Differences) -> Iterator[str]:
     n_first, n_second = found.n_better
     n_all = found.first.all.sentences
     for name, evaluation in zip(SYSTEMS, (found.first, found.second), strict=True):
-        yield f"{name} = {evaluation.test_name}: F1 {evaluation.f1:.2f}, strict {evaluation.strict.f1:.2f}\n"
+        yield f"{name} = {evaluation.test_name}: {evaluation.headline()}\n"
     n_same = n_all - len(found.sentences)
     yield f"{n_all} sentences: A better on {n_first}, B on {n_second}, the same brackets on {n_same}\n"
     by_label = found.by_label()

@@ -1,4 +1,4 @@
-"""Score a parser's trees against gold trees: exactly as EVALB does, and strictly.
+"""Score a parser's trees against gold trees: exactly as EVALB does, and with every sentence counted.
 
 Usage:
   tsgkit eval [options] [--by=WHAT]... GOLD TEST [TEST2]
@@ -6,7 +6,8 @@ Usage:
 
 GOLD and TEST have one tree per line (plain, gzip or xz; - is stdin); an empty line in TEST is a failed parse.
 The output is EVALB's table and summary, byte for byte, then the strict score, in which failed and mismatched
-sentences count as wrong. With two TEST files: both side by side, and a paired bootstrap test.
+sentences count as wrong, and the aligned score, in which the gold tags decide for both trees what is punctuation.
+With two TEST files: both side by side, and a paired bootstrap test.
 
 Options:
   --params=SET      collins, new, or an EVALB parameter file. [default: collins]
@@ -29,7 +30,7 @@ from typing import Any
 from tsgkit.cli import EXIT_FAILED, command, integer, parse_arguments
 from tsgkit.errors import UsageError
 from tsgkit.evaluation import Comparison, Evaluation, compare, load_parameters, report
-from tsgkit.evaluation.evalb import read_source, score
+from tsgkit.evaluation.evalb import parameter_warnings, read_source, score
 
 BREAKDOWNS = ("label", "length")
 
@@ -91,8 +92,11 @@ def warn(evaluations: list[Evaluation]) -> None:
             messages.append(
                 f"tsgkit: {evaluation.test_name}: {evaluation.n_errors} errors, "
                 f"more than MAX_ERROR {max_error}; EVALB's score leaves these sentences out, "
-                "the strict score does not"
+                "the strict and the aligned score do not"
             )
+        warnings = (f"tsgkit: {warning}" for warning in parameter_warnings(evaluation))
+        messages += [warning for warning in warnings if warning not in printed]
+        printed.update(messages)
         sys.stderr.write("".join(f"{message}\n" for message in messages))
 
 
@@ -109,7 +113,7 @@ def report_stop(evaluation: Evaluation, arguments: dict[str, Any]) -> int:
 def write_text(evaluation: Evaluation, *, summary_only: bool) -> None:
     if not summary_only:
         sys.stdout.write(evaluation.table())
-    sys.stdout.write(f"{evaluation.summary()}\n{evaluation.strict_summary()}")
+    sys.stdout.write(f"{evaluation.summary()}\n{evaluation.strict_summary()}\n{evaluation.aligned_summary()}")
 
 
 def write_breakdowns(evaluation: Evaluation, breakdowns: list[str], title: str = "") -> None:
@@ -138,7 +142,7 @@ def write_json(
         systems.append(system)
     result = systems[0]
     if comparison:
-        tests = {"evalb": asdict(comparison.evalb), "strict": asdict(comparison.strict)}
+        tests = {name: asdict(getattr(comparison, name)) for name in ("evalb", "strict", "aligned")}
         result = {"systems": systems, "comparison": tests}
     json.dump(result, sys.stdout, ensure_ascii=False, indent=1)
     print()

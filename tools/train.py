@@ -17,6 +17,7 @@ Options:
                            trees that it was trained on keep their derivations, the others are drawn from its grammar;
                            an srtsg skips the splits that the start has
   --dev=TREEBANK           parse this treebank with the trained model and print the scores
+  --params=SET             for --dev: collins, new, or an EVALB parameter file [default: collins]
   --format=FORMAT          of the input: {readers} [default: auto]
   --encoding=NAME          of the input [default: utf-8]
   --nfc                    normalise text to Unicode's form C
@@ -131,6 +132,8 @@ from tsgkit import __version__
 from tsgkit.cli import EXIT_FAILED, command, integer, parse_arguments
 from tsgkit.distributed import Backend
 from tsgkit.errors import UsageError
+from tsgkit.evaluation import load_parameters
+from tsgkit.evaluation.evalb import parameter_warnings
 from tsgkit.evaluation.report import columns
 from tsgkit.inference.chains import Chain, Chains, Plan
 from tsgkit.inference.convergence import Diagnosis
@@ -250,13 +253,13 @@ def train_chains(arguments: dict[str, Any], dev: list[Tree], chains: Chains) -> 
     if not chains.finished:
         print("tsgkit: no chain finished", file=sys.stderr)
         return EXIT_FAILED
-    by_dev = {number: score["f1"] for number, score in scores.items()}
+    by_dev = {number: score["aligned"] for number, score in scores.items()}
     by_joint = {chain.number: chain.log_joint(chains.plan.burn_in) for chain in chains.finished}
     figures = by_dev or by_joint
     best = max(chains.finished, key=lambda chain: figures.get(chain.number, float("-inf")))
     chains.choose(best)
     print(chain_table(chains, best, by_joint, scores), end="")
-    reason = f"the highest F1 on {arguments['--dev']}" if by_dev else "the highest log joint"
+    reason = f"the highest aligned F1 on {arguments['--dev']}" if by_dev else "the highest log joint"
     print(f"chain {best.number} has {reason} and is {arguments['--output']}\n")
     print(convergence_table(chains.diagnose()), end="")
     report_chains(chains)
@@ -269,6 +272,7 @@ def dev_scores(
 ) -> dict[int, dict[str, float]]:
     """The scores of the finished chains on the development trees, by number."""
     shared = {"version": __version__, "trees": trees, "threads": integer(arguments, "--threads", 1)}
+    shared["params"] = load_parameters(arguments["--params"])
     paths = [str(chain.path) for chain in chains.finished]
     outcomes = backend.gather(score_model, shared, paths, lambda index, message: None)
     scores: dict[int, dict[str, float]] = {}
@@ -287,12 +291,20 @@ def chain_table(chains: Chains, best: Chain, log_joints: dict[int, float], score
     for chain in chains.chains:
         number = chain.number
         state = "best" if chain is best else "" if number in log_joints else "failed" if chain.error else "not finished"
-        score = [f"{scores[number][name]:.2f}" if number in scores else "-" for name in ("f1", "strict")]
+        score = [f"{scores[number][name]:.2f}" if number in scores else "-" for name in ("aligned", "f1", "strict")]
         joint = f"{log_joints[number]:.1f}" if number in log_joints else "-"
         fragments = f"{chain.history['fragments'][-1]:.0f}" if chain.history else "-"
         row = [str(number), str(chain.seed), str(chain.done), joint, fragments]
         rows.append([*row, *(score if scores else []), state])
-    head = ["chain", "seed", "iterations", "log joint", "fragments", *(["F1", "strict"] if scores else []), ""]
+    head = [
+        "chain",
+        "seed",
+        "iterations",
+        "log joint",
+        "fragments",
+        *(["aligned F1", "EVALB", "strict"] if scores else []),
+        "",
+    ]
     return columns(head, rows, n_left=0)
 
 
@@ -362,6 +374,7 @@ def main(argv: list[str]) -> int:
     fill_preparation(arguments, entry)
     checkpoint_every, threads = (integer(arguments, option, 1) for option in ("--checkpoint-every", "--threads"))
     plan = Plan(model_settings(arguments, entry), checkpoint_every, threads)
+    parameters = load_parameters(arguments["--params"])
     started = time.perf_counter()
     n_chains = integer(arguments, "--chains", 1)
     require_chains(arguments, plan, n_chains)
@@ -399,8 +412,11 @@ def main(argv: list[str]) -> int:
         print(f"tsgkit: interrupted after {done} iterations; --resume continues from there", file=sys.stderr)
         return EXIT_FAILED
     if dev:
-        score = held_out_score(model, dev, threads=threads, quiet=arguments["--quiet"])
-        print(f"{arguments['--dev']}: F1 {score.f1:.2f}, strict {score.strict.f1:.2f}")
+        score = held_out_score(model, dev, params=parameters, threads=threads, quiet=arguments["--quiet"])
+        print(f"{arguments['--dev']}: {score.headline()}")
+        if not arguments["--quiet"]:
+            for warning in parameter_warnings(score):
+                print(f"tsgkit: {warning}", file=sys.stderr)
     return 0
 
 

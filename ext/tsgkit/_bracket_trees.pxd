@@ -61,6 +61,7 @@ cdef class Labels:
     cdef list encoded                      # what the texts of the parameters point into
 
     cdef symbol_t intern(self, Text text) except -1 nogil
+    cdef bint contains(self, Text text) noexcept nogil
     cdef symbol_t add(self, Text text, uint64_t key) except -1 nogil
     cdef int give_slot(self) except -1 nogil
     cdef int set_equal(self, symbol_t label, symbol_t other) except -1 nogil
@@ -109,6 +110,8 @@ cdef class TreeReader:
     cdef vector[Quote] quotes
     cdef vector[SyntaxProblem] problems
     cdef position_t length                 # in words, as the parameters count them
+    cdef vector[position_t] deleted        # the numbers of the deleted words, counted with these
+    cdef bint keeps_all                    # while the line is read with all its words
 
     cdef position_t innermost              # open bracket, or NONE
     cdef const char* counted               # up to here the line has column - 1 characters
@@ -116,6 +119,7 @@ cdef class TreeReader:
 
     cdef int next_line(self) except -1 nogil
     cdef int read_tree(self) except -1 nogil
+    cdef int read_all_words(self) except -1 nogil
     cdef const char* read_open(self, const char* position) except NULL nogil
     cdef int add_word(self, Text text, symbol_t tag) except -1 nogil
     cdef Text text_between(self, const char* start, const char* end) noexcept nogil

@@ -54,6 +54,14 @@ cdef inline uint64_t next_key(uint64_t key, char byte) noexcept nogil:
     return (key << 9 | key >> 55) ^ <uint8_t>byte
 
 
+cdef uint64_t key_of(Text text) noexcept nogil:
+    cdef uint64_t key = 0
+    cdef index_t index
+    for index in range(text.n_bytes):
+        key = next_key(key, text.start[index])
+    return key
+
+
 cdef inline size_t slot_of(uint64_t key, size_t n_slots) noexcept nogil:
     return (key * <uint64_t>0x9e3779b97f4a7c15 >> 32) & (n_slots - 1)
 
@@ -98,13 +106,12 @@ cdef class Labels:
 
     cdef symbol_t intern(self, Text text) except -1 nogil:
         """The label with this text, which is added if it is new."""
-        cdef uint64_t key = 0
-        cdef symbol_t label
-        cdef index_t index
-        for index in range(text.n_bytes):
-            key = next_key(key, text.start[index])
-        label = find_label(self, text, key)
+        cdef uint64_t key = key_of(text)
+        cdef symbol_t label = find_label(self, text, key)
         return label if label != NONE else self.add(text, key)
+
+    cdef bint contains(self, Text text) noexcept nogil:
+        return find_label(self, text, key_of(text)) != NONE
 
     cdef symbol_t add(self, Text text, uint64_t key) except -1 nogil:
         cdef symbol_t label = <symbol_t>self.table.size(), bare
@@ -214,6 +221,7 @@ cdef class TreeReader:
         self.brackets.clear()
         self.quotes.clear()
         self.problems.clear()
+        self.deleted.clear()
         self.length, self.innermost, self.counted, self.column = 0, NONE, position, 1
         while position < self.line_end and position[0] != 0:
             byte_class = class_of(position[0])
@@ -233,6 +241,13 @@ cdef class TreeReader:
                 position += 1
         if self.innermost != NONE:
             self.report(UNCLOSED, position, NO_TEXT)
+        return 0
+
+    cdef int read_all_words(self) except -1 nogil:
+        """Read the current line with the words that the tags delete."""
+        self.keeps_all = True
+        self.read_tree()
+        self.keeps_all = False
         return 0
 
     cdef const char* read_open(self, const char* position) except NULL nogil:
@@ -276,7 +291,9 @@ cdef class TreeReader:
             quote.word.text, quote.word.tag, quote.parent = text, tag, self.innermost
             quote.index, quote.next_bracket = <position_t>self.words.size(), <position_t>self.brackets.size()
             self.quotes.push_back(quote)
-        if not label.deletes_word:
+        if label.deletes_word and not self.keeps_all:
+            self.deleted.push_back(<position_t>(self.words.size() + self.deleted.size()))
+        else:
             # In place, like brackets: processors stall when a struct is read right after its parts were written.
             self.words.emplace_back()
             self.words.back().text = text

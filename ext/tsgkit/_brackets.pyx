@@ -14,8 +14,9 @@ What EVALB does with each pair of lines, and where:
 6. Count the brackets that match one to one, the test brackets that cross a gold bracket, and the tags that agree.
 7. Add the row to the sums, if the sentence is valid: neither skipped nor an error.
 
-`StrictTotals` are the sums in which the brackets of skipped sentences, errors and lines without a partner count as
-well. There are no limits on words, brackets, depth or line length, and nothing recurses, so any bytes can be scored.
+`strict` are the sums in which the brackets of skipped sentences, errors and lines without a partner count as well.
+`aligned` are those in which, besides, words are deleted by the gold tags in both trees (`_bracket_alignment`). There
+are no limits on words, brackets, depth or line length, and nothing recurses, so any bytes can be scored.
 """
 
 from libc.math cimport fma
@@ -24,6 +25,7 @@ from libc.string cimport memcpy, memset
 from libcpp.string cimport string
 from libcpp.vector cimport vector
 
+from tsgkit._bracket_alignment cimport align_words, are_equal_words
 from tsgkit._bracket_matching cimport BracketMatcher, LabelCounts
 from tsgkit._bracket_trees cimport (
     GOLD_LONGER,
@@ -40,7 +42,6 @@ from tsgkit._bracket_trees cimport (
     encode,
     labels_match,
     repair_quotes,
-    same_text,
 )
 from tsgkit._types cimport symbol_t
 
@@ -48,6 +49,7 @@ from tsgkit._types cimport symbol_t
 ROW_FIELDS = (
     "length", "status", "matched", "gold", "test", "crossing", "words", "tags",
     "all_gold", "all_test", "all_words",
+    "aligned_matched", "aligned_gold", "aligned_test", "aligned_words", "aligned_tags",
 )
 # By the values of the enumerations ProblemKind and Side.
 PROBLEM_KINDS = (
@@ -89,6 +91,12 @@ cdef struct Row:
     int32_t all_gold
     int32_t all_test
     int32_t all_words
+    # The same with words deleted by the gold tags.
+    int32_t aligned_matched
+    int32_t aligned_gold
+    int32_t aligned_test
+    int32_t aligned_words
+    int32_t aligned_tags
 
 
 cdef struct Totals:
@@ -98,7 +106,7 @@ cdef struct Totals:
     int64_t words, tags
 
 
-cdef struct StrictTotals:
+cdef struct TotalsOfAll:
     int64_t sentences, complete, gold, test, matched, words, tags
 
 
@@ -126,7 +134,7 @@ cdef void add_row(Totals* totals, const Row* row) noexcept nogil:
         totals.tags += row.tags
 
 
-cdef void add_strictly(StrictTotals* totals, const Row* row) noexcept nogil:
+cdef void add_strictly(TotalsOfAll* totals, const Row* row) noexcept nogil:
     totals.gold += row.all_gold
     totals.test += row.all_test
     totals.words += row.all_words
@@ -135,6 +143,23 @@ cdef void add_strictly(StrictTotals* totals, const Row* row) noexcept nogil:
         totals.matched += row.matched
         totals.tags += row.tags
         totals.complete += is_complete(row)
+
+
+cdef void add_missed(TotalsOfAll* totals, int64_t n_gold, int64_t n_words) noexcept nogil:
+    """Count a gold tree without a test tree."""
+    totals.gold += n_gold
+    totals.words += n_words
+    totals.sentences += n_words > 0
+
+
+cdef void add_aligned(TotalsOfAll* totals, const Row* row) noexcept nogil:
+    totals.gold += row.aligned_gold
+    totals.test += row.aligned_test
+    totals.matched += row.aligned_matched
+    totals.words += row.aligned_words
+    totals.tags += row.aligned_tags
+    totals.sentences += row.aligned_words > 0
+    totals.complete += row.aligned_words > 0 and row.aligned_gold == row.aligned_test == row.aligned_matched
 
 
 # ---- scoring -----------------------------------------------------------------------------------------------------
@@ -172,7 +197,8 @@ cdef class Scorer:
     cdef vector[Row] table
     cdef vector[Problem] errors
     cdef Totals all, cutoff
-    cdef StrictTotals strict
+    cdef TotalsOfAll strict, aligned
+    cdef int64_t n_deleted            # words of the gold file
     cdef readonly bint stopped        # too many errors ended the scoring early
     cdef readonly int64_t n_errors    # by EVALB's count; a sentence can have several
 
@@ -234,6 +260,7 @@ cdef class Scorer:
         if self.stopped:
             return 0
         row.length, row.all_words = self.gold.length, <int32_t>self.gold.words.size()
+        self.n_deleted += self.gold.deleted.size()
         self.take_brackets()
         row.all_gold, row.all_test = <int32_t>self.matcher.gold.size(), <int32_t>self.matcher.test.size()
         if self.test.words.empty():
@@ -243,11 +270,13 @@ cdef class Scorer:
         if self.stopped:
             return 0
         row.status = self.status
+        self.compare_aligned(&row)
         self.table.push_back(row)
         add_row(&self.all, &row)
         if row.length <= self.cutoff_length:
             add_row(&self.cutoff, &row)
         add_strictly(&self.strict, &row)
+        add_aligned(&self.aligned, &row)
         return 0
 
     cdef int count_unpaired(self, Side side) except -1 nogil:
@@ -257,14 +286,14 @@ cdef class Scorer:
             self.test.read_tree()
             self.matcher.take_test(self.test)
             self.strict.test += self.matcher.test.size()
+            self.aligned.test += self.matcher.test.size()
         else:
             self.gold.read_tree()
             if is_first:
                 self.add_syntax_problems(GOLD, self.gold)
             self.matcher.take_gold(self.gold)
-            self.strict.gold += self.matcher.gold.size()
-            self.strict.words += self.gold.words.size()
-            self.strict.sentences += not self.gold.words.empty()
+            add_missed(&self.strict, self.matcher.gold.size(), self.gold.words.size())
+            add_missed(&self.aligned, self.matcher.gold.size(), self.gold.words.size())
         if is_first and not self.stopped:
             self.add_problem(self.problem(GOLD_LONGER if side == GOLD else TEST_LONGER, side))
         return 0
@@ -287,36 +316,50 @@ cdef class Scorer:
             return False
         for index in range(self.gold.words.size()):
             gold, test = self.gold.words[index].text, self.test.words[index].text
-            if not same_text(gold, test) and not self.are_equal_words(gold, test):
+            if not are_equal_words(self.equal_words, gold, test):
                 problem = self.problem(WORD_DIFFERS, TEST)
                 problem.gold_word, problem.test_word = gold, test
                 self.add_problem(problem)
                 return False
         return True
 
-    cdef bint are_equal_words(self, Text gold, Text test) noexcept nogil:
-        """Whether the parameters declare two words equal (EQ_WORD)."""
-        cdef size_t index
-        cdef TextPair pair
-        for index in range(self.equal_words.size()):
-            pair = self.equal_words[index]
-            if same_text(gold, pair.left) and same_text(test, pair.right):
-                return True
-            if same_text(gold, pair.right) and same_text(test, pair.left):
-                return True
-        return False
-
     cdef int compare(self, Row* row) except -1 nogil:
         """Count what matches. The strict score counts the same brackets, with restored quotation marks."""
-        cdef size_t index
         row.gold = row.all_gold = <int32_t>self.matcher.gold.size()
         row.test = row.all_test = <int32_t>self.matcher.test.size()
         self.matcher.match(self.status == VALID)
         row.matched, row.crossing = self.matcher.n_matched, self.matcher.count_crossing()
         row.words = row.all_words = <int32_t>self.gold.words.size()
-        for index in range(self.gold.words.size()):
-            row.tags += labels_match(self.labels, self.gold.words[index].tag, self.test.words[index].tag)
+        row.tags = self.count_tags()
         return 0
+
+    cdef int compare_aligned(self, Row* row) except -1 nogil:
+        """Count what matches if words are deleted by the gold tags; all is wrong if the trees have other words.
+
+        Where both trees have deleted the same words already, the counts are those of EVALB.
+        """
+        row.aligned_gold, row.aligned_test, row.aligned_words = row.all_gold, row.all_test, row.all_words
+        if row.status == VALID and self.gold.deleted == self.test.deleted:
+            row.aligned_matched, row.aligned_tags = row.matched, row.tags
+            return 0
+        if not self.gold.problems.empty() or not self.test.problems.empty():
+            return 0
+        if align_words(self.gold, self.test, self.equal_words):
+            self.take_brackets()
+            row.aligned_gold, row.aligned_test = <int32_t>self.matcher.gold.size(), <int32_t>self.matcher.test.size()
+            self.matcher.match(False)
+            row.aligned_matched = self.matcher.n_matched
+            row.aligned_words = <int32_t>self.gold.words.size()
+            row.aligned_tags = self.count_tags()
+        return 0
+
+    cdef int32_t count_tags(self) noexcept nogil:
+        """The number of words with the right tag, of trees over the same words."""
+        cdef int32_t n_right = 0
+        cdef size_t index
+        for index in range(self.gold.words.size()):
+            n_right += labels_match(self.labels, self.gold.words[index].tag, self.test.words[index].tag)
+        return n_right
 
     # ---- problems ------------------------------------------------------------------------------------------------
 
@@ -375,6 +418,23 @@ cdef class Scorer:
     def strict_totals(self):
         """The sums in which every gold bracket of the file counts, as a dict."""
         return self.strict
+
+    @property
+    def aligned_totals(self):
+        """The same with words deleted by the gold tags."""
+        return self.aligned
+
+    @property
+    def n_deleted_words(self):
+        """The number of gold words that the parameters delete."""
+        return self.n_deleted
+
+    def has_label(self, str label not None):
+        """Whether a label or tag occurs in one of the files, or in a pair of equal labels."""
+        cdef Text text
+        self.require_files()
+        text = encode(label, self.encoded)
+        return self.labels.contains(text)
 
     @property
     def label_counts(self):

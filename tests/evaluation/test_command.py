@@ -48,6 +48,15 @@ def test_whole_output(files, tsgkit):
         "Bracketing FMeasure       =  30.00\n"
         "Complete match            =   0.00\n"
         "Tagging accuracy          =  33.33\n"
+        "\n"
+        "=== Aligned: the same, with punctuation by the gold tags ===\n"
+        "\n"
+        "Number of sentence        =      3\n"
+        "Bracketing Recall         =  25.00\n"
+        "Bracketing Precision      =  37.50\n"
+        "Bracketing FMeasure       =  30.00\n"
+        "Complete match            =   0.00\n"
+        "Tagging accuracy          =  33.33\n"
     )
     assert done.stderr == "test:3: word 'sat' where the gold tree has 'ran'\n"
 
@@ -147,14 +156,14 @@ def test_two_systems(files, tsgkit):
 
 
 def test_many_errors_only_warn(files, tsgkit):
-    (files / "wrong").write_text("(S (X a))\n" * 20)
-    (files / "right").write_text("(S (X b))\n" * 20)
+    (files / "wrong").write_text("(S (X a) (. .))\n" * 20)
+    (files / "right").write_text("(S (X b) (. .))\n" * 20)
     done = tsgkit("eval", "right", "wrong")
     assert "Number of Error sentence  =     20\n" in done.stdout
     assert len(done.stderr.splitlines()) == 11
     assert done.stderr.endswith(
         "tsgkit: wrong: 20 errors, more than MAX_ERROR 10; "
-        "EVALB's score leaves these sentences out, the strict score does not\n"
+        "EVALB's score leaves these sentences out, the strict and the aligned score do not\n"
     )
 
 

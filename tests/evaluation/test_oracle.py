@@ -105,6 +105,9 @@ def test_any_bytes(gold, test, parameters):
     assert evaluation.n_errors == len(evaluation.problems) == sum(expected.n_errors)
     strict = evaluation.strict
     assert (strict.gold, strict.test, strict.words) == (expected.gold, expected.test, expected.words)
+    unpaired = expected.gold - sum(row[8] for row in expected.rows)
+    assert evaluation.aligned.gold == sum(row[12] for row in expected.rows) + unpaired
+    assert evaluation.aligned.matched == sum(row[11] for row in expected.rows)
     assert len(evaluation.table().splitlines()) == 3 + len(expected.rows) + 2
     assert [tuple(row.values())[1:] for row in evaluation.to_dict()["sentences"]] == expected.rows
 
@@ -151,6 +154,8 @@ def test_sums_are_the_sums_of_the_rows(pairs):
     assert evaluation.strict.gold == rows["all_gold"].sum()
     assert evaluation.strict.test == rows["all_test"].sum()
     assert evaluation.strict.matched == evaluation.all.matched
+    for name in ("gold", "test", "matched", "words", "tags"):
+        assert getattr(evaluation.aligned, name) == rows[f"aligned_{name}"].sum()
     if evaluation.all.valid == len(pairs):
         assert evaluation.strict.f1 == evaluation.f1
     by_label = evaluation.by_label()

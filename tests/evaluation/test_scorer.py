@@ -15,6 +15,8 @@ from tsgkit._brackets import ROW_FIELDS, Scorer, format_table
 from tsgkit.evaluation import load_parameters
 from tsgkit.evaluation.evalb import score
 
+N_FIELDS = len(ROW_FIELDS)
+
 COLLINS = load_parameters("collins")
 # Too little for what the tests below read into arrays, enough for Python.
 MEMORY = 400 << 20
@@ -57,14 +59,16 @@ def test_sentences_are_scored_in_steps():
 def test_percentages_are_rounded_as_by_printf():
     """The decimal value of a double is printed: 1 of 32 (3.125) goes down, 3 of 32 (9.375) goes up."""
     pairs = [(part, whole) for whole in (*range(1, 200), 800, 1000, 1600, 2000) for part in range(whole + 1)]
-    rows = b"".join(struct.pack("=11i", 1, 0, part, whole, whole, 0, 0, 0, 0, 0, 0) for part, whole in pairs)
+    rows = b"".join(
+        struct.pack(f"={N_FIELDS}i", 1, 0, part, whole, whole, *[0] * (N_FIELDS - 5)) for part, whole in pairs
+    )
     for (part, whole), line in zip(pairs, format_table(rows).splitlines(), strict=True):
         assert line.split()[3] == f"{100.0 * part / whole:.2f}"
 
 
 def test_numbers_of_any_width():
     largest, smallest = 2**31 - 1, -(2**31)
-    rows = struct.pack("=22i", *[largest] * 11, *[smallest] * 11)
+    rows = struct.pack(f"={2 * N_FIELDS}i", *[largest] * N_FIELDS, *[smallest] * N_FIELDS)
     first, second = format_table(rows).splitlines()
     assert first == f"   1  {largest}    {largest}  100.00 100.00   {largest}" + (
         f"    {largest}  {largest}    {largest}   {largest}  {largest}   100.00"
@@ -72,7 +76,6 @@ def test_numbers_of_any_width():
     assert second == f"   2  {smallest}    {smallest}    0.00   0.00   {smallest}" + (
         f"    {smallest}  {smallest}    {smallest}   {smallest}  {smallest}     0.00"
     )
-    assert len(ROW_FIELDS) == 11
 
 
 def test_labels_that_share_a_key_are_two():

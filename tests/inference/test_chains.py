@@ -196,7 +196,7 @@ def test_a_killed_chain_leaves_the_others_alone(tmp_path, tsgkit):
     assert re.search(rf"^ *{dead[1]} .* failed$", table, re.MULTILINE)
     assert (tmp_path / "m").exists()
     done = tsgkit(*COMMAND[3:], *options, "--resume", "-o", "m", "village:dev", "--dev=dev")
-    best = re.search(r"chain (\d) has the highest F1 on dev and is m\n", done.stdout)
+    best = re.search(r"chain (\d) has the highest aligned F1 on dev and is m\n", done.stdout)
     assert (tmp_path / "m").read_bytes() == chain_path(tmp_path / "m", int(best[1])).read_bytes()
     rows = (tmp_path / "m.convergence.tsv").read_text().splitlines()
     assert rows[0].split("\t") == ["quantity", "n_chains", "n_draws", "mean", "deviation", "r_hat", "ess"]

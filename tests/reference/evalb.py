@@ -28,6 +28,9 @@ class Sentence:
     quotes: list = field(default_factory=list)
     length: int = 0
     n_errors: int = 0
+    # All words, the deleted ones too, and the brackets over them.
+    all_words: list = field(default_factory=list)
+    all_brackets: list = field(default_factory=list)
 
 
 class BytesParameters:
@@ -59,7 +62,9 @@ def read(line: bytes, parameters: Any) -> Sentence:
             open_brackets.append(len(sentence.brackets))
             label = re.split(b"[-=]", c_string(token["label"]))[0]
             sentence.brackets.append([len(sentence.words), -1, label])
+            sentence.all_brackets.append([len(sentence.all_words), -1, label])
         elif token["close"] is not None and open_brackets:
+            sentence.all_brackets[open_brackets[-1]][1] = len(sentence.all_words)
             sentence.brackets[open_brackets.pop()][1] = len(sentence.words)
         elif token["close"] is not None:
             sentence.n_errors += 1
@@ -72,6 +77,7 @@ def read(line: bytes, parameters: Any) -> Sentence:
 
 
 def read_word(sentence: Sentence, tag: bytes, word: bytes, open_brackets: list[int], parameters: Any) -> None:
+    sentence.all_words.append([tag, word])
     if tag not in parameters.delete_labels_for_length:
         sentence.length += 1
     if tag in parameters.quote_labels and word in QUOTES:
@@ -87,9 +93,13 @@ def equal(left: object, right: object, pairs: object) -> bool:
 
 
 def kept(sentence: Sentence, parameters: Any) -> list:
+    return counted_brackets(sentence.brackets, parameters)
+
+
+def counted_brackets(brackets: list, parameters: Any) -> list:
     return [
         bracket
-        for bracket in sentence.brackets
+        for bracket in brackets
         if bracket[0] != bracket[1]
         and not any(equal(bracket[2], label, parameters.eq_labels) for label in parameters.delete_labels)
     ]
@@ -140,16 +150,53 @@ def n_crossing(gold: list, test: list) -> int:
     )
 
 
+def aligned_counts(gold: Sentence, test: Sentence, parameters: Any) -> tuple[int, ...] | None:
+    """matched, gold, test, words and tags if the gold tags say which words are deleted; None if the words differ."""
+    pairs, lone_gold, lone_test = [], [], []
+    g = t = 0
+    while g < len(gold.all_words) or t < len(test.all_words):
+        both = g < len(gold.all_words) and t < len(test.all_words)
+        if both and equal(gold.all_words[g][1], test.all_words[t][1], parameters.eq_words):
+            pairs.append((g, t))
+            g, t = g + 1, t + 1
+        elif g < len(gold.all_words) and gold.all_words[g][0] in parameters.delete_labels:
+            lone_gold.append(g)
+            g += 1
+        elif t < len(test.all_words) and test.all_words[t][0] in parameters.delete_labels:
+            lone_test.append(t)
+            t += 1
+        else:
+            return None
+    left = [(g, t) for g, t in pairs if gold.all_words[g][0] not in parameters.delete_labels]
+    brackets = []
+    for tree, places in ((gold, [g for g, _ in left]), (test, [t for _, t in left])):
+        spans = [
+            [sum(place < start for place in places), sum(place < end for place in places), label]
+            for start, end, label in tree.all_brackets
+        ]
+        brackets.append(counted_brackets(spans, parameters))
+    tags = sum(equal(gold.all_words[g][0], test.all_words[t][0], parameters.eq_labels) for g, t in left)
+    return n_matched(*brackets, parameters), len(brackets[0]), len(brackets[1]), len(left), tags
+
+
 def score_line(gold_line: bytes, test_line: bytes, parameters: Parameters) -> tuple[tuple[int, ...], int]:
     """The row of a sentence, and its number of errors.
 
-    The row has length, status, matched, gold, test, crossing, words, tags, all_gold, all_test, all_words.
+    The row has length, status, matched, gold, test, crossing, words, tags, all_gold, all_test, all_words, and matched,
+    gold, test, words and tags of the aligned score.
     """
     as_bytes = BytesParameters(parameters)
     return score_trees(read(gold_line, as_bytes), read(test_line, as_bytes), as_bytes)
 
 
 def score_trees(gold: Sentence, test: Sentence, parameters: Any) -> tuple[tuple[int, ...], int]:
+    aligned = None if gold.n_errors or test.n_errors else aligned_counts(gold, test, parameters)
+    row, n_errors = evalb_row(gold, test, parameters)
+    all_gold, all_test, all_words = row[8:]
+    return (*row, *(aligned or (0, all_gold, all_test, all_words, 0))), n_errors
+
+
+def evalb_row(gold: Sentence, test: Sentence, parameters: Any) -> tuple[tuple[int, ...], int]:
     n_errors = gold.n_errors + test.n_errors
     counted = (len(kept(gold, parameters)), len(kept(test, parameters)), len(gold.words))
     if not test.words:

@@ -113,7 +113,7 @@ def test_compare(run, bank):
     first = bank([flat(tree) if number == 3 else tree for number, tree in enumerate(DEV[:5])], "a")
     second = bank([None if number == 1 else tree for number, tree in enumerate(DEV[:5])], "b")
     text = run(compare_command, gold, first, second)
-    assert text.splitlines()[0].startswith(f"A = {first}: F1 ")
+    assert text.splitlines()[0].startswith(f"A = {first}: aligned F1 ")
     assert "5 sentences: A better on 1, B on 1, the same brackets on 3" in text
     assert re.findall(r"^(\d+): A", text, re.MULTILINE) == ["2", "4"]
     assert "(no tree over these words)" in text

@@ -6,9 +6,10 @@
 from tsgkit.evaluation.breakdown import Confusion, LabelScore, LengthScore
 from tsgkit.evaluation.evalb import Comparison, Evaluation, Problem, compare, evaluate
 from tsgkit.evaluation.parameters import ParameterError, Parameters, load_parameters
-from tsgkit.evaluation.scores import Score, StrictScore
+from tsgkit.evaluation.scores import AlignedScore, Score, StrictScore
 
 __all__ = [
+    "AlignedScore",
     "Comparison",
     "Confusion",
     "Evaluation",

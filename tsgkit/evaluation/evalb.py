@@ -25,8 +25,8 @@ from tsgkit.evaluation.breakdown import (
     scores_by_label,
     scores_by_length,
 )
-from tsgkit.evaluation.parameters import Parameters, load_parameters
-from tsgkit.evaluation.scores import Score, StrictScore
+from tsgkit.evaluation.parameters import BUNDLED, Parameters, load_parameters
+from tsgkit.evaluation.scores import AlignedScore, Score, StrictScore
 from tsgkit.files import DAMAGED_ARCHIVE, TooLongError, open_binary, whole_text
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 Trees: TypeAlias = "str | os.PathLike[str] | Iterable[str | Tree | None]"
 
 BATCH_SIZE = 10_000
+# Fewer sentences may well have no punctuation.
+ENOUGH_SENTENCES = 20
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ class Problem:
         return f"{self.location}: {self.message}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
     """The score of one test file.
 
@@ -80,6 +82,12 @@ class Evaluation:
         EVALB's sums over all sentences, and over those no longer than the cut-off length.
     strict : StrictScore
         The sums in which failed and mismatched sentences count as wrong.
+    aligned : AlignedScore
+        The same with punctuation by the gold tags: the score to compare models with.
+    unused_labels : tuple of str
+        Labels that the parameters delete and that occur in neither file.
+    n_deleted_words : int
+        The number of gold words that the parameters delete.
     problems : list of Problem
         Why sentences count as errors.
     stopped : bool
@@ -102,6 +110,9 @@ class Evaluation:
     all: Score
     cutoff: Score
     strict: StrictScore
+    aligned: AlignedScore
+    unused_labels: tuple[str, ...]
+    n_deleted_words: int
     problems: list[Problem]
     stopped: bool
     n_errors: int = field(repr=False)
@@ -129,7 +140,8 @@ class Evaluation:
         """One record per sentence, with the fields `tsgkit._brackets.ROW_FIELDS`.
 
         ``status`` is 0 for a valid sentence, 1 for an error, 2 for a skipped one; the fields ``all_gold``,
-        ``all_test`` and ``all_words`` are the counts of the strict score, whatever the status.
+        ``all_test`` and ``all_words`` are the counts of the strict score, whatever the status, and those that begin
+        with ``aligned_`` the counts of the aligned score.
         """
         import numpy as np  # noqa: PLC0415 - the command does not need it
 
@@ -151,6 +163,21 @@ class Evaluation:
     def strict_summary(self) -> str:
         """The strict score in the layout of EVALB's summary."""
         return report.strict_summary(self.strict)
+
+    def aligned_summary(self) -> str:
+        """The aligned score in the layout of EVALB's summary."""
+        return report.aligned_summary(self.aligned)
+
+    def headline(self) -> str:
+        """The three F-measures on one line."""
+        return report.headline(self)
+
+    def __repr__(self) -> str:
+        return f"<Evaluation of {self.aligned.sentences} sentences: {self.headline()}>"
+
+    def _repr_html_(self) -> str:
+        """The three scores as a table, for notebooks."""
+        return report.html_table(self)
 
     def by_label(self) -> list[LabelScore]:
         """The score of every label, the most frequent gold label first."""
@@ -177,7 +204,7 @@ def evaluate(
     stop_on_errors: bool = False,
     quiet: bool = True,
 ) -> Evaluation:
-    """Score test trees against gold trees: EVALB's score and the strict score.
+    """Score test trees against gold trees: EVALB's score, the strict score and the aligned score.
 
     Parameters
     ----------
@@ -227,6 +254,9 @@ def score(
         all=Score(**all_totals),
         cutoff=Score(**cutoff_totals),
         strict=StrictScore(**scorer.strict_totals),
+        aligned=AlignedScore(**scorer.aligned_totals),
+        unused_labels=tuple(label for label in parameters.delete_labels if not scorer.has_label(label)),
+        n_deleted_words=scorer.n_deleted_words,
         problems=[describe(problem, gold_name, test_name) for problem in scorer.problems],
         stopped=scorer.stopped,
         n_errors=scorer.n_errors,
@@ -234,6 +264,21 @@ def score(
         label_counts=scorer.label_counts,
         confusion_counts=scorer.confusions,
     )
+
+
+def parameter_warnings(evaluation: Evaluation) -> Iterator[str]:
+    """Why the parameters may not fit the treebank: they would delete labels that do not occur in it."""
+    parameters, unused = evaluation.parameters, evaluation.unused_labels
+    if not parameters.delete_labels or evaluation.aligned.sentences < ENOUGH_SENTENCES:
+        return
+    if not evaluation.n_deleted_words:
+        listed = " ".join(parameters.delete_labels)
+        yield (
+            f"no word of {evaluation.gold_name} has a tag that the parameters delete ({listed}): punctuation counts as"
+            " words; --params=FILE names the tags of your treebank"
+        )
+    elif unused and parameters not in map(load_parameters, BUNDLED):
+        yield f"the parameters delete {' '.join(unused)}, which occurs neither in the gold trees nor in the parses"
 
 
 def run(scorer: Scorer, quiet: bool) -> None:
@@ -303,14 +348,15 @@ class Comparison:
     ----------
     first, second : Evaluation
         The two systems.
-    evalb, strict : BootstrapTest
-        Significance tests of the difference in EVALB's F1 and in the strict F1.
+    evalb, strict, aligned : BootstrapTest
+        Significance tests of the difference in EVALB's F1, in the strict and in the aligned F1.
     """
 
     first: Evaluation
     second: Evaluation
     evalb: BootstrapTest
     strict: BootstrapTest
+    aligned: BootstrapTest
 
     def table(self) -> str:
         """Both systems side by side, with the differences and their significance."""
@@ -342,12 +388,12 @@ def compare(
     from tsgkit.evaluation.significance import paired_bootstrap  # noqa: PLC0415 - imports numpy
 
     pairs = paired_counts(first, second)
-    evalb, strict = (paired_bootstrap(*pair, n_resamples, seed, quiet=quiet) for pair in pairs)
-    return Comparison(first, second, evalb, strict)
+    tests = [paired_bootstrap(*pair, n_resamples, seed, quiet=quiet) for pair in pairs]
+    return Comparison(first, second, *tests)
 
 
 def paired_counts(first: Evaluation, second: Evaluation) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Counts (matched, gold, test) of every sentence under both systems: EVALB's, then the strict ones."""
+    """Counts (matched, gold, test) of every sentence under both systems: EVALB's, the strict and the aligned ones."""
     import numpy as np  # noqa: PLC0415
 
     if len(first.rows) != len(second.rows):
@@ -363,5 +409,6 @@ def paired_counts(first: Evaluation, second: Evaluation) -> list[tuple[np.ndarra
         matched = np.where(is_valid, rows["matched"], 0)
         valid = [matched, np.where(is_valid, rows["gold"], 0), np.where(is_valid, rows["test"], 0)]
         counted = [matched, rows["all_gold"], rows["all_test"]]
-        systems.append([np.stack(columns, axis=1).astype(np.int64) for columns in (valid, counted)])
+        aligned = [rows[f"aligned_{name}"] for name in ("matched", "gold", "test")]
+        systems.append([np.stack(columns, axis=1).astype(np.int64) for columns in (valid, counted, aligned)])
     return list(zip(*systems, strict=True))

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from tsgkit._brackets import ROW_FIELDS
-from tsgkit.evaluation.scores import BracketCounts, Score, StrictScore, percent
+from tsgkit.evaluation.scores import AlignedScore, BracketCounts, Score, StrictScore, percent
 
 if TYPE_CHECKING:
     from tsgkit.evaluation.breakdown import Confusion, LabelScore, LengthScore
@@ -66,7 +66,16 @@ def evalb_block(score: Score) -> str:
 
 def strict_summary(score: StrictScore) -> str:
     """The strict score, in the layout of EVALB's blocks."""
-    return "=== Strict: failed and mismatched sentences count as wrong ===\n\n" + lines(
+    return "=== Strict: failed and mismatched sentences count as wrong ===\n\n" + summary_of_all(score)
+
+
+def aligned_summary(score: AlignedScore) -> str:
+    """The aligned score, in the layout of EVALB's blocks."""
+    return "=== Aligned: the same, with punctuation by the gold tags ===\n\n" + summary_of_all(score)
+
+
+def summary_of_all(score: StrictScore) -> str:
+    return lines(
         ("Number of sentence", f"{score.sentences:6}"),
         ("Bracketing Recall", f"{score.recall:6.2f}"),
         ("Bracketing Precision", f"{score.precision:6.2f}"),
@@ -74,6 +83,32 @@ def strict_summary(score: StrictScore) -> str:
         ("Complete match", f"{score.complete_match:6.2f}"),
         ("Tagging accuracy", f"{score.tagging_accuracy:6.2f}"),
     )
+
+
+def headline(evaluation: Evaluation) -> str:
+    """The three F-measures on one line, the one to compare models with first."""
+    n_left_out = evaluation.all.errors + evaluation.all.skips
+    without = f" ({n_left_out} sentence{'s'[: n_left_out != 1]} left out)" if n_left_out else ""
+    return (
+        f"aligned F1 {evaluation.aligned.f1:.2f}, EVALB {evaluation.f1:.2f}{without}, strict {evaluation.strict.f1:.2f}"
+    )
+
+
+def html_table(evaluation: Evaluation) -> str:
+    """The three scores as an HTML table; there is no text of the files in it."""
+    heads = ("", "Recall", "Precision", "F1", "Complete match", "Tagging accuracy", "Sentences")
+    scores: list[tuple[str, Score | StrictScore, int]] = [
+        ("Aligned", evaluation.aligned, evaluation.aligned.sentences),
+        ("EVALB", evaluation.all, evaluation.all.valid),
+        ("Strict", evaluation.strict, evaluation.strict.sentences),
+    ]
+    body = ""
+    for name, one, n_sentences in scores:
+        figures = (one.recall, one.precision, one.f1, one.complete_match, one.tagging_accuracy)
+        cells = (name, *(f"{figure:.2f}" for figure in figures), n_sentences)
+        body += f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+    head = "".join(f"<th>{cell}</th>" for cell in heads)
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def lines(*entries: tuple[str, str]) -> str:
@@ -146,6 +181,7 @@ def comparison(pair: Comparison) -> str:
         f"A = {first.test_name}\nB = {second.test_name}\n"
         f"\n=== EVALB ===\n\n{side_by_side(first.all, second.all)}\n{significance(pair, pair.evalb)}"
         f"\n=== Strict ===\n\n{side_by_side(first.strict, second.strict)}\n{significance(pair, pair.strict)}"
+        f"\n=== Aligned ===\n\n{side_by_side(first.aligned, second.aligned)}\n{significance(pair, pair.aligned)}"
     )
 
 
@@ -182,6 +218,9 @@ def as_dict(evaluation: Evaluation, *, sentences: bool) -> dict[str, Any]:
         "all": score_dict(evaluation.all),
         "cutoff": score_dict(evaluation.cutoff),
         "strict": score_dict(evaluation.strict),
+        "aligned": score_dict(evaluation.aligned),
+        "unused_labels": list(evaluation.unused_labels),
+        "deleted_words": evaluation.n_deleted_words,
         "errors": [asdict(problem) for problem in evaluation.problems],
         "stopped": evaluation.stopped,
     }

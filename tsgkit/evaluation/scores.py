@@ -133,3 +133,13 @@ class StrictScore(BracketCounts):
     def tagging_accuracy(self) -> float:
         """Percentage of the words with the right tag."""
         return percent(self.tags, self.words)
+
+
+@dataclass(frozen=True)
+class AlignedScore(StrictScore):
+    """Totals over all of both files, with words deleted by the gold tags in both trees.
+
+    EVALB deletes punctuation by the tags of each tree. If a parser tags one mark otherwise, the two trees have other
+    words, EVALB leaves the sentence out, and the strict score counts all of it as wrong. Here a word is deleted in both
+    trees if its gold tag says so, and the sentence is scored like all others.
+    """

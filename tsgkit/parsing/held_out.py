@@ -6,7 +6,7 @@ from typing import Any
 from nltk.tree import Tree
 
 from tsgkit.distributed import Link, Shared, require_same_version
-from tsgkit.evaluation import Evaluation, evaluate
+from tsgkit.evaluation import Evaluation, Parameters, evaluate
 from tsgkit.models.model import Model
 from tsgkit.parsing.product import parser_of
 from tsgkit.parsing.settings import ParserSettings
@@ -19,6 +19,7 @@ def held_out_score(
     trees: Sequence[Tree],
     settings: ParserSettings | None = None,
     *,
+    params: str | Parameters = "collins",
     threads: int = 1,
     quiet: bool = True,
 ) -> Evaluation:
@@ -31,6 +32,8 @@ def held_out_score(
     trees : sequence of nltk.Tree
     settings : ParserSettings, optional
         The defaults unless given.
+    params : str or Parameters
+        Parameters of EVALB: ``collins``, ``new``, or a file.
     threads : int
         The result does not depend on it.
     quiet : bool
@@ -49,11 +52,11 @@ def held_out_score(
     gold = [tree for tree in map(preparation.cleaning.apply, trees) if tree is not None]
     parses = parser_of(members, settings).parse_batch([(words(tree), None) for tree in gold], threads=threads)
     guess = [parse.tree for parse in progress(parses, "parsing", "sentences", total=len(gold), quiet=quiet)]
-    return evaluate(map(preparation.cleaning.undo, gold), guess)
+    return evaluate(map(preparation.cleaning.undo, gold), guess, params)
 
 
 def score_model(shared: Shared, path: str, link: Link) -> dict[str, Any]:
     """The task of scoring a model file."""
     require_same_version(shared["version"])
-    score = held_out_score(Model.load(path), shared["trees"], threads=shared["threads"])
-    return {"f1": score.f1, "strict": score.strict.f1}
+    score = held_out_score(Model.load(path), shared["trees"], params=shared["params"], threads=shared["threads"])
+    return {"f1": score.f1, "strict": score.strict.f1, "aligned": score.aligned.f1}

@@ -61,11 +61,12 @@ def summary(found: Differences) -> Iterator[str]:
             f"{evaluation.precision:.2f}",
             f"{evaluation.f1:.2f}",
             f"{evaluation.strict.f1:.2f}",
+            f"{evaluation.aligned.f1:.2f}",
             n_better,
         )
         for name, evaluation, n_better in (("A", found.first, n_first), ("B", found.second, n_second))
     ]
-    yield table(("Parser", "Recall", "Precision", "F1", "Strict F1", "Better on"), rows)
+    yield table(("Parser", "Recall", "Precision", "F1", "Strict F1", "Aligned F1", "Better on"), rows)
     yield f"<p>{n_all} sentences; the same brackets on {n_all - len(found.sentences)}.</p>"
     if found.by_label():
         yield "<h2>Gold phrases found by one parser only</h2>"

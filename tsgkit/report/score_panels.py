@@ -22,7 +22,7 @@ def scores(report: Report) -> Iterator[str]:
     """The score as a whole."""
     if not report.gold:
         return
-    score, strict = report.evaluation.all, report.evaluation.strict
+    evaluation = report.evaluation
     fallbacks = sum(bool(parse.fallback) for parse in report.parses)
     together = f", by the product of {len(report.models)} models" if len(report.models) > 1 else ""
     yield f"<p>{escape(report.source)}, {len(report.gold):,} sentences{together}.</p>"
@@ -33,7 +33,7 @@ def scores(report: Report) -> Iterator[str]:
             f"{each.complete_match:.2f}",
             f"{each.tagging_accuracy:.2f}",
         )
-        for name, each in (("EVALB", score), ("Strict", strict))
+        for name, each in (("Aligned", evaluation.aligned), ("EVALB", evaluation.all), ("Strict", evaluation.strict))
     ]
     yield table(("", "Recall", "Precision", "F1", "Complete match", "Tags right"), rows)
     number = f"{fallbacks} sentence{'s'[: fallbacks != 1]}"
