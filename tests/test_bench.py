@@ -230,11 +230,11 @@ def test_growth_of_memory_is_noticed():
 def test_load(bench):
     pytest.importorskip("flask", reason="flask is not installed")
     pytest.importorskip("waitress", reason="waitress is not installed")
-    text = bench("load", "--seconds=0.3", "--queue=2", "--askers=12")
+    text = bench("load", "--seconds=0.3", "--queue=2", "--askers=12", "--slow-bodies=30", "--partial=40")
     head, *rows = text.splitlines()
     assert head.split()[-3:] == ["answered", "busy", "failed"]
-    counts = [[int(number) for number in row.split()[-3:]] for row in rows[:6]]
+    counts = [[int(number) for number in row.split()[-3:]] for row in rows[:8]]
     # All are answered up to two workers and two that wait; of many more some are refused.
     assert all(answered and not failed for answered, _, failed in counts)
-    assert [busy > 0 for _, busy, _ in counts] == [False, False, False, True, False, False]
-    assert rows[6].startswith("bodies of 2000000 bytes: ")
+    assert [busy > 0 for _, busy, _ in counts] == [False, False, False, True, False, False, False, False]
+    assert rows[8].startswith("bodies of 2000000 bytes: ")

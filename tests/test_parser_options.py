@@ -1,7 +1,7 @@
 """Options of the parser: they become settings, and usage texts have the defaults of the settings."""
 
 import re
-from dataclasses import fields
+from dataclasses import asdict, fields
 
 import pytest
 
@@ -12,7 +12,8 @@ from tsgkit.parsing import ParserSettings
 from tsgkit.parsing.objectives import OBJECTIVES, PRODUCTS
 from tsgkit.parsing.settings import THRESHOLD
 from tsgkit.parsing.votes import RULES_THRESHOLD
-from tsgkit.report.service import SERVICE_CHANGES, Limits
+from tsgkit.report.limits import ConnectionLimits, Limits
+from tsgkit.report.service import SERVICE_CHANGES
 from tsgkit.tools import parse as parse_command
 from tsgkit.tools import serve as serve_command
 
@@ -24,6 +25,7 @@ def test_defaults_in_usage_texts_are_those_of_the_settings():
     assert parser_settings(arguments, **SERVICE_CHANGES) == settings
     limits = {"max-length": Limits.max_length, "max-body": Limits.max_body, "timeout": Limits.timeout}
     limits |= {"threads": Limits.threads, "queue": Limits.queue}
+    limits |= {name.replace("_", "-"): value for name, value in asdict(ConnectionLimits()).items()}
     assert {name: number(arguments, f"--{name}") for name in limits} == limits
 
 

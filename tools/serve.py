@@ -13,6 +13,8 @@ Options:
   --host=ADDRESS       where to listen; 127.0.0.1 is this machine alone. There is no login: whoever can reach the
                        address can use it [default: 127.0.0.1]
   --port=N             0 for any that is free [default: 8000]
+  --allow-host=NAMES   names of this server besides localhost, separated by commas; requests to other names are refused
+  --proxy=ADDRESS      of a reverse proxy: its X-Forwarded-For header says who sends a request
   --max-length=N       words of a sentence [default: 100]
   --max-body=BYTES     of a request [default: 65536]
   --max-memory=MB      of the chart of a sentence, for every thread [default: 512]
@@ -20,26 +22,29 @@ Options:
   --threads=N          sentences at a time [default: 4]
   --queue=N            requests that may wait for a free thread; what comes while so many do is answered with 503 at
                        once [default: 32]
+  --connections=N      connections at the same time; the limit of open files may allow fewer [default: 500]
+  --header-timeout=SECONDS  for the header of a request [default: 10]
+  --body-timeout=SECONDS    for the body of a request [default: 20]
   -q, --quiet          do not say where the page is
   -h, --help           this text
   --version            the version
 """
 
 import ipaddress
-import logging
 import os
 import socket
 import sys
+from typing import Any
 
 from tsgkit.cli import command, integer, number, parse_arguments
 from tsgkit.errors import UsageError
 from tsgkit.models.model import Model
 from tsgkit.parser_options import parser_settings
-from tsgkit.report.service import SERVICE_CHANGES, Limits, ParseService
+from tsgkit.report.limits import ConnectionLimits, Limits
+from tsgkit.report.service import SERVICE_CHANGES, ParseService
 
 # Threads of the server beyond those of requests that are at work or wait: they refuse what is too much, and send files.
 SPARE_THREADS = 4
-MAX_CONNECTIONS = 1000
 
 
 def is_loopback(host: str) -> bool:
@@ -60,6 +65,29 @@ def listening(host: str, port: int) -> socket.socket:
         raise UsageError(f"--host={host} --port={port}: {problem}; choose others, or --port=0 for any") from None
 
 
+def allowed_names(arguments: dict[str, Any]) -> list[str]:
+    """The names by which the server may be asked for."""
+    given = [name for name in (arguments["--allow-host"] or "").split(",") if name]
+    return [*given, arguments["--host"], *([] if is_loopback(arguments["--host"]) else [socket.gethostname()])]
+
+
+def limits_of(arguments: dict[str, Any]) -> tuple[Limits, ConnectionLimits]:
+    """The limits of requests and of connections."""
+    requests = Limits(
+        max_length=integer(arguments, "--max-length", 1),
+        max_body=integer(arguments, "--max-body", 1),
+        timeout=number(arguments, "--timeout", 0),
+        threads=integer(arguments, "--threads", 1),
+        queue=integer(arguments, "--queue", 0),
+    )
+    connections = ConnectionLimits(
+        connections=integer(arguments, "--connections", 1),
+        header_timeout=number(arguments, "--header-timeout", 0),
+        body_timeout=number(arguments, "--body-timeout", 0),
+    )
+    return requests, connections
+
+
 @command
 def main(argv: list[str]) -> int:
     """Serve until interrupted."""
@@ -67,41 +95,29 @@ def main(argv: list[str]) -> int:
     port = integer(arguments, "--port", 0)
     if port > 65535:
         raise UsageError(f"--port={port}: must be at most 65535")
-    limits = Limits(
-        max_length=integer(arguments, "--max-length", 1),
-        max_body=integer(arguments, "--max-body", 1),
-        timeout=number(arguments, "--timeout", 0),
-        threads=integer(arguments, "--threads", 1),
-        queue=integer(arguments, "--queue", 0),
-    )
-    settings = parser_settings(arguments, **SERVICE_CHANGES)
     try:
-        from waitress import create_server  # noqa: PLC0415 - an optional extra
-
-        from tsgkit.report.web import create_app  # noqa: PLC0415
+        from tsgkit.report.connections import create_server  # noqa: PLC0415 - an optional extra
+        from tsgkit.report.web import HostCheck, create_app  # noqa: PLC0415
     except ImportError as error:
-        raise UsageError(f"serve needs {error.name}: pip install 'tsgkit[web]'") from None
-    paths = arguments["MODEL"]
+        raise UsageError(f"serve needs {str(error.name).partition('.')[0]}: pip install 'tsgkit[web]'") from None
+    limits, asked = limits_of(arguments)
+    settings = parser_settings(arguments, **SERVICE_CHANGES)
+    paths, host = arguments["MODEL"], arguments["--host"]
     models = [Model.load(path) for path in paths]
     service = ParseService(models, [os.path.basename(path) for path in paths], limits, settings)
-    host = arguments["--host"]
-    app = create_app(service, only_local=is_loopback(host))
+    app = create_app(service, HostCheck(allowed_names(arguments), only_local=is_loopback(host)))
+    connections = asked.within_descriptors()
+    if connections != asked and not arguments["--quiet"]:
+        print(f"tsgkit: the limit of open files allows {connections.connections} connections", file=sys.stderr)
     with listening(host, port) as place:
-        # Requests a good deal above the limit are still read to their end, so that the answer is ours.
+        threads = limits.threads + limits.queue + SPARE_THREADS
         server = create_server(
-            app,
-            sockets=[place],
-            threads=limits.threads + limits.queue + SPARE_THREADS,
-            connection_limit=MAX_CONNECTIONS,
-            max_request_body_size=limits.max_body + (1 << 20),
-            ident=None,
+            app, place, connections, threads=threads, max_body=limits.max_body, proxy=arguments["--proxy"]
         )
         if not arguments["--quiet"]:
             shown = f"[{host}]" if ":" in host else host
             address = f"http://{shown}:{place.getsockname()[1]}/"
             print(f"tsgkit: {address} (Ctrl-C to end)", file=sys.stderr, flush=True)
-        # It would note every request that waits; how many may, and what happens to others, is up to us.
-        logging.getLogger("waitress.queue").setLevel(logging.ERROR)
         try:
             server.run()
         finally:

@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from xml.etree import ElementTree
 
 import pytest
@@ -16,12 +17,13 @@ from report.conftest import KINDS
 
 from tsgkit.errors import UsageError
 from tsgkit.parsing import Parser
-from tsgkit.report.service import Limits, ParseService
+from tsgkit.report.limits import Limits
+from tsgkit.report.service import ParseService, RequestError
 from tsgkit.tools import serve as serve_command
 from tsgkit.treebank.brackets import format_tree
 
 pytest.importorskip("flask", reason="flask is not installed")
-from tsgkit.report.web import create_app
+from tsgkit.report.web import HostCheck, create_app
 
 pytestmark = pytest.mark.xdist_group("pictures")
 
@@ -166,8 +168,43 @@ def test_headers_keep_others_out(services):
         ("localhost.evil.example:8000", 403),
     ):
         assert client.get("/api/about", headers={"Host": host}).status_code == status
-    everywhere = create_app(services["tsg"], only_local=False).test_client()
-    assert everywhere.get("/api/about", headers={"Host": "my.machine"}).status_code == 200
+    error = client.get("/api/about", headers={"Host": "evil.example"}).get_json()["error"]
+    assert error["code"] == "host"
+    assert "--allow-host" in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("host", "local", "everywhere"),
+    [
+        ("localhost", True, True),
+        ("LOCALHOST.:8000", True, True),
+        ("127.0.0.2:8000", True, True),
+        ("[::1]", True, True),
+        ("[::1]:8000", True, True),
+        ("10.1.2.3:8000", False, True),
+        ("[2001:db8::1]:80", False, True),
+        ("my.machine:8000", True, True),
+        ("My.Machine", True, True),
+        ("my.machine.evil.example", False, False),
+        ("evil.example", False, False),
+        ("evil.example:127.0.0.1", False, False),
+        ("127.0.0.1.evil.example", False, False),
+        ("localhost@evil.example", False, False),
+        ("", False, False),
+        (":8000", False, False),
+        ("[", False, False),
+    ],
+)
+def test_which_hosts_a_request_may_name(host, local, everywhere):
+    assert HostCheck(["my.machine"]).allows(host) == local
+    assert HostCheck(["my.machine"], only_local=False).allows(host) == everywhere
+
+
+def test_names_that_the_command_allows():
+    for host, names in (("127.0.0.1", {"a", "b.c"}), ("0.0.0.0", {"a", "b.c", socket.gethostname()})):
+        arguments = {"--allow-host": "a,b.c", "--host": host}
+        assert set(serve_command.allowed_names(arguments)) == {host, *names}
+    assert serve_command.allowed_names({"--allow-host": None, "--host": "localhost"}) == ["localhost"]
 
 
 def test_the_page_asks_nobody_else(services):
@@ -245,14 +282,48 @@ def test_what_takes_too_long_is_given_up_and_what_follows_is_answered(models):
         pytest.fail("the workers did not come back")
 
 
+def test_a_sentence_that_nobody_waits_for_is_given_up(models):
+    service = ParseService([models["cfg"]], ["cfg"], Limits(timeout=30.0, threads=1))
+    service.parser = slow = SlowParser(models["cfg"])
+    gone = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        job = pool.submit(service.answer, {"words": ["slow"]}, "client", gone.is_set)
+        while not service.turns.at_work:
+            time.sleep(0.01)
+        gone.set()
+        with pytest.raises(RequestError, match="closed its connection"):
+            job.result(timeout=30)
+    # One that waits for a worker is given up as well.
+    with pytest.raises(RequestError, match="closed its connection"):
+        service.answer({"words": ["slow"]}, "client", lambda: True)
+    slow.go.set()
+    assert service.answer({"words": ["the", "man"]})["trees"]
+
+
+def test_clients_take_turns(models):
+    service = ParseService([models["cfg"]], ["cfg"], Limits(timeout=30.0, threads=1, queue=3))
+    service.parser = slow = SlowParser(models["cfg"])
+    client = create_app(service).test_client()
+    ask = partial(client.post, "/api/parse", environ_overrides={"REMOTE_ADDR": "192.0.2.1"})
+    with ThreadPoolExecutor(5) as pool:
+        greedy = [pool.submit(ask, json={"words": ["slow"]}) for _ in range(4)]  # one at work, three wait
+        while service.turns.n_waiting < 3:
+            time.sleep(0.01)
+        modest = pool.submit(service.answer, {"words": ["the", "man"]}, "192.0.2.2")
+        while not any(job.done() for job in greedy):
+            time.sleep(0.01)
+        slow.go.set()
+        assert modest.result()["trees"]
+        assert sorted(job.result().status_code for job in greedy) == [200, 200, 200, 503]
+
+
 def test_what_is_too_much_is_refused_at_once(models):
     service = ParseService([models["cfg"]], ["cfg"], Limits(timeout=30.0, threads=1, queue=1))
     service.parser = slow = SlowParser(models["cfg"])
     client = create_app(service).test_client()
     with ThreadPoolExecutor(2) as pool:
         jobs = [pool.submit(service.answer, {"words": ["slow"]}) for _ in range(2)]  # one at work, one waits
-        while service.free_places.acquire(blocking=False):
-            service.free_places.release()
+        while not service.turns.n_waiting:
             time.sleep(0.01)
         started = time.monotonic()
         response = client.post("/api/parse", json={"words": ["the", "man"]})
@@ -286,7 +357,7 @@ def test_limits_are_checked():
 
 def test_mistakes_are_told_without_details(services, monkeypatch):
     service = services["cfg"]
-    monkeypatch.setattr(service, "answer", lambda value: 1 / 0)
+    monkeypatch.setattr(service, "answer", lambda *arguments: 1 / 0)
     response = create_app(service).test_client().post("/api/parse", json={"text": "a"})
     assert response.status_code == 500
     assert "ZeroDivision" not in response.get_data(as_text=True)
@@ -302,12 +373,21 @@ def test_what_the_command_refuses(paths, capsys, monkeypatch):
     assert f"--port={port}: Address already in use" in capsys.readouterr().err
     assert serve_command.main(["--host=no.such.host.invalid", model]) == 2
     assert "--host=no.such.host.invalid" in capsys.readouterr().err
-    for option in ("--port=70000", "--port=x", "--threads=0", "--max-length=0", "--timeout=0", "--max-body=0"):
+    for option in (
+        "--port=70000",
+        "--port=x",
+        "--threads=0",
+        "--max-length=0",
+        "--timeout=0",
+        "--max-body=0",
+        "--connections=0",
+    ):
         assert serve_command.main([option, model]) == 2
         assert option.removeprefix("--").split("=")[0].replace("-", "_") in capsys.readouterr().err.replace("-", "_")
     assert serve_command.main(["no-such.model"]) == 2
     assert "no-such.model" in capsys.readouterr().err
-    monkeypatch.setitem(sys.modules, "waitress", None)
+    monkeypatch.delitem(sys.modules, "tsgkit.report.connections", raising=False)
+    monkeypatch.setitem(sys.modules, "waitress.adjustments", None)
     assert serve_command.main([model]) == 2
     assert "pip install 'tsgkit[web]'" in capsys.readouterr().err
 

@@ -7,17 +7,20 @@ Usage:
 Run it as ``python -m tools.bench.load``. It starts `tsgkit serve` on this machine, with a PCFG of the bundled
 treebank unless a MODEL is given, and sends requests as fast as they are answered: from one client, from as many as
 there are workers, from as many as can wait in the queue, and from many more. Then it does the same while slow clients
-keep connections open, and while others send bodies that are too large. The exit code is 1 if a request got anything
-but an answer or, above the limit, a 503.
+keep connections open, while others send bodies that are too large, and while crowds of clients send their bodies, or
+the beginnings of requests, a byte per second, and connect again when they are refused. The exit code is 1 if a request
+got anything but an answer or, above the limit, a 503.
 
 Options:
-  --seconds=N     duration of each measurement [default: 5]
-  --threads=N     workers of the server [default: 2]
-  --queue=N       length of its queue [default: 32]
-  --askers=N      clients beyond both together, in the last measurement [default: 100]
-  --timeout=S     timeout of the server [default: 5]
-  -h --help       this text
-  --version       the version
+  --seconds=N      duration of each measurement [default: 5]
+  --threads=N      workers of the server [default: 2]
+  --queue=N        length of its queue [default: 32]
+  --askers=N       clients beyond both together, in the fourth measurement [default: 100]
+  --timeout=S      timeout of the server [default: 5]
+  --slow-bodies=N  clients that send their bodies slowly [default: 650]
+  --partial=N      clients that send the beginnings of requests [default: 1100]
+  -h --help        this text
+  --version        the version
 """
 
 import contextlib
@@ -35,6 +38,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -46,6 +50,9 @@ from tsgkit.treebank import Binarization, UnknownWords, load, prepare
 SENTENCES = ("The old man smiled .", "We saw the mill by the river .", "She said that it would rain in the morning .")
 ANSWERED, BUSY, TOO_LARGE = 200, 503, 413
 N_SLOW, N_LARGE = 8, 4
+POST = b"POST /api/parse HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+SLOW_BODY = POST + b"Content-Length: 60000\r\n\r\n" + b"x" * 30_000
+PARTIAL = POST + b"X-Partial: "
 LARGE_BODY = 2_000_000
 PATIENCE = 60.0
 # The server may close the connection while the rest of a large body is still being sent.
@@ -81,9 +88,9 @@ class Tally:
 
 
 @contextlib.contextmanager
-def server(model: str, threads: int, queue: int, timeout: float) -> Iterator[int]:
+def server(model: str, arguments: dict[str, Any]) -> Iterator[int]:
     """A server in a separate process; yields its port."""
-    options = ["--port=0", f"--threads={threads}", f"--queue={queue}", f"--timeout={timeout:g}"]
+    options = ["--port=0", *(f"{name}={arguments[name]}" for name in ("--threads", "--queue", "--timeout"))]
     worker = [sys.executable, "-m", "tsgkit", "serve", *options, model]
     # Its log goes to a file: a pipe that nobody reads would block it.
     with tempfile.NamedTemporaryFile("r") as log, open(log.name, "w") as target:
@@ -158,13 +165,27 @@ def meanwhile(n_threads: int, work: Callable[[threading.Event], None]) -> Iterat
 
 def trickle(port: int, stop: threading.Event) -> None:
     """A client that sends a byte now and then and never completes its request."""
-    start = (
-        b"POST /api/parse HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n"
-    )
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)) as connection:
-        connection.sendall(start)
+        connection.sendall(POST + b"Content-Length: 1000\r\n\r\n")
         while not stop.wait(0.1):
             connection.sendall(b"x")
+
+
+def crowd(port: int, n_clients: int, start: bytes, stop: threading.Event) -> None:
+    """Many clients that send `start` and then a byte every second; one that was refused connects again."""
+    open_now: dict[int, socket.socket] = {}
+    while not stop.wait(1.0):
+        for client in range(n_clients):
+            try:
+                if client not in open_now:
+                    open_now[client] = socket.create_connection(("127.0.0.1", port), PATIENCE)
+                    open_now[client].sendall(start)
+                open_now[client].sendall(b"x")
+            except OSError:
+                if client in open_now:
+                    open_now.pop(client).close()
+    for connection in open_now.values():
+        connection.close()
 
 
 def send_too_much(port: int, refused: Counter[int | str], stop: threading.Event) -> None:
@@ -173,13 +194,18 @@ def send_too_much(port: int, refused: Counter[int | str], stop: threading.Event)
         refused[ask(port, "x" * LARGE_BODY)] += 1
 
 
-def run(port: int, threads: int, queue: int, askers: int, seconds: float) -> int:
+def run(port: int, arguments: dict[str, Any]) -> int:
     """All measurements; returns how many requests failed."""
+    threads, queue = integer(arguments, "--threads", 1), integer(arguments, "--queue", 0)
+    askers, seconds = integer(arguments, "--askers", 1), number(arguments, "--seconds", 0)
+    n_bodies, n_partial = integer(arguments, "--slow-bodies", 1), integer(arguments, "--partial", 1)
     print(f"{'':<18}{'clients':>7}{'answers/s':>11}{'p50 ms':>9}{'p99 ms':>9}{'answered':>10}{'busy':>7}{'failed':>8}")
     limit, refused = threads + queue, Counter[int | str]()
     alone = ("alone", contextlib.nullcontext())
     slow = (f"{N_SLOW} slow clients", meanwhile(N_SLOW, partial(trickle, port)))
     large = (f"{N_LARGE} large bodies", meanwhile(N_LARGE, partial(send_too_much, port, refused)))
+    bodies = (f"{n_bodies} slow bodies", meanwhile(1, partial(crowd, port, n_bodies, SLOW_BODY)))
+    headers = (f"{n_partial} partial", meanwhile(1, partial(crowd, port, n_partial, PARTIAL)))
     n_failed = 0
     for n_askers, (name, others) in (
         (1, alone),
@@ -188,6 +214,8 @@ def run(port: int, threads: int, queue: int, askers: int, seconds: float) -> int
         (limit + askers, alone),
         (threads, slow),
         (threads, large),
+        (threads, bodies),
+        (threads, headers),
     ):
         with others:
             tally = measure(port, n_askers, seconds)
@@ -203,16 +231,13 @@ def run(port: int, threads: int, queue: int, askers: int, seconds: float) -> int
 @command
 def main(argv: list[str]) -> int:
     arguments = parse_arguments(__doc__, argv)
-    threads, queue = integer(arguments, "--threads", 1), integer(arguments, "--queue", 0)
-    askers = integer(arguments, "--askers", 1)
-    seconds, timeout = number(arguments, "--seconds", 0), number(arguments, "--timeout", 0)
     with tempfile.TemporaryDirectory() as folder:
         path = arguments["MODEL"] or str(Path(folder, "cfg.model"))
         if arguments["MODEL"] is None:
             trees = load("village", "train")
             cfg_model(prepare(trees, binarization=Binarization("right", 1), unknown=UnknownWords())).save(path)
-        with server(path, threads, queue, timeout) as port:
-            n_failed = run(port, threads, queue, askers, seconds)
+        with server(path, arguments) as port:
+            n_failed = run(port, arguments)
     return EXIT_FAILED if n_failed else 0
 
 

@@ -6,8 +6,8 @@ A service keeps no state between requests: models are read-only, and every respo
 import math
 import threading
 import time
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
 from typing import Any
@@ -16,12 +16,13 @@ from nltk.tokenize import TreebankWordTokenizer
 from nltk.tree import Tree
 
 from tsgkit.drawing.trees import Drawing, confidences
-from tsgkit.errors import UsageError
 from tsgkit.models.model import Model
 from tsgkit.parsing import Parse, ParserSettings
 from tsgkit.parsing.known_tree import NoDerivationError
 from tsgkit.parsing.product import parser_of
 from tsgkit.report.derivation import Derivation, Deriver
+from tsgkit.report.limits import Limits
+from tsgkit.report.turns import POLL_SECONDS, BusyError, GoneError, Turns
 from tsgkit.treebank.brackets import format_tree
 from tsgkit.treebank.trees import brackets_of
 
@@ -50,38 +51,25 @@ class RequestError(Exception):
         self.status, self.code, self.message = status, code, message
 
 
+def client_gone() -> RequestError:
+    return RequestError(499, "gone", "the client has closed its connection")
+
+
+class GivenUpError(Exception):
+    """Work on a sentence was given up: its time is up, or nobody waits for it."""
+
+
 @dataclass(frozen=True)
-class Limits:
-    """Limits of requests.
+class Allowance:
+    """How long a sentence may be worked on: until a time by the monotonic clock, or until an event is set."""
 
-    Parameters
-    ----------
-    max_length : int
-        Words per sentence.
-    max_body : int
-        Bytes per request.
-    timeout : float
-        Seconds until a response.
-    threads : int
-        Sentences parsed at the same time.
-    queue : int
-        Requests that may wait for a free thread; further requests are refused immediately.
-    """
+    deadline: float
+    stop: threading.Event
 
-    max_length: int = 100
-    max_body: int = 64 * 1024
-    timeout: float = 20.0
-    threads: int = 4
-    queue: int = 32
-
-    def __post_init__(self) -> None:
-        for name in ("max_length", "max_body", "threads"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"{name} {getattr(self, name)}: must be at least 1")
-        if not self.timeout > 0:
-            raise UsageError(f"timeout {self.timeout}: must be more than 0")
-        if self.queue < 0:
-            raise UsageError(f"queue {self.queue}: must not be negative")
+    def require(self) -> None:
+        """Give the sentence up if it has taken too long."""
+        if self.stop.is_set() or time.monotonic() > self.deadline:
+            raise GivenUpError
 
 
 @dataclass(frozen=True)
@@ -115,8 +103,7 @@ class ParseService:
         self.kinds = [model.kind for model in models]
         self.tokenizer = TreebankWordTokenizer()
         self.pool = ThreadPoolExecutor(limits.threads, thread_name_prefix="parse")
-        self.free_workers = threading.BoundedSemaphore(limits.threads)
-        self.free_places = threading.BoundedSemaphore(limits.threads + limits.queue)
+        self.turns = Turns(limits.threads, limits.queue)
 
     def about(self) -> dict[str, Any]:
         """The models and limits of this service."""
@@ -126,38 +113,57 @@ class ParseService:
 
     # ---- requests ----------------------------------------------------------------------------------------
 
-    def answer(self, value: object) -> dict[str, Any]:
+    def answer(self, value: object, client: str = "", is_gone: Callable[[], bool] = lambda: False) -> dict[str, Any]:
         """The response to the JSON value of a request, within the timeout.
+
+        Parameters
+        ----------
+        value : object
+        client : str
+            Who asks. Clients take turns.
+        is_gone : callable
+            Whether nobody waits for the answer any more: then the sentence is given up.
 
         Raises
         ------
         RequestError
         """
         request = self.checked(value)
-        if not self.free_places.acquire(blocking=False):
-            raise RequestError(503, "busy", "too many requests are waiting; try again later")
-        try:
-            return self.answer_in_time(request)
-        finally:
-            self.free_places.release()
-
-    def answer_in_time(self, request: Request) -> dict[str, Any]:
         deadline = time.monotonic() + self.limits.timeout
-        if not self.free_workers.acquire(timeout=self.limits.timeout):
-            raise RequestError(503, "busy", "all workers are busy; try again later")
-        # A worker is free again when its sentence is done, not when the client has given up.
-        job = self.pool.submit(self.work, request, deadline)
         try:
-            return job.result(timeout=max(deadline - time.monotonic(), 0.0))
-        except (FutureTimeoutError, DeadlineError):
+            self.turns.take(client, deadline, is_gone)
+        except BusyError:
+            raise RequestError(503, "busy", "too many requests are waiting; try again later") from None
+        except GoneError:
+            raise client_gone() from None
+        stop = threading.Event()
+        # The turn ends when its worker is done with the sentence, not when the client has given up.
+        job = self.pool.submit(self.work, request, client, Allowance(deadline, stop))
+        try:
+            return self.result(job, deadline, is_gone)
+        finally:
+            stop.set()
+
+    def result(self, job: Future[dict[str, Any]], deadline: float, is_gone: Callable[[], bool]) -> dict[str, Any]:
+        """What a worker answers, unless the time is up or the client gone before that."""
+        try:
+            while True:
+                try:
+                    return job.result(timeout=min(POLL_SECONDS, max(deadline - time.monotonic(), 0.0)))
+                except FutureTimeoutError:
+                    if time.monotonic() >= deadline:
+                        raise GivenUpError from None
+                    if is_gone():
+                        raise client_gone() from None
+        except GivenUpError:
             seconds = f"{self.limits.timeout:g} s"
             raise RequestError(503, "timeout", f"not done within {seconds}; try a shorter sentence") from None
 
-    def work(self, request: Request, deadline: float) -> dict[str, Any]:
+    def work(self, request: Request, client: str, allowance: Allowance) -> dict[str, Any]:
         try:
-            return self.explain(request, deadline)
+            return self.explain(request, allowance)
         finally:
-            self.free_workers.release()
+            self.turns.give_back(client)
 
     def checked(self, value: object) -> Request:
         """A valid request; otherwise an error that says what is wrong."""
@@ -201,14 +207,14 @@ class ParseService:
 
     # ---- answers -----------------------------------------------------------------------------------------
 
-    def explain(self, request: Request, deadline: float) -> dict[str, Any]:
+    def explain(self, request: Request, allowance: Allowance) -> dict[str, Any]:
         """Parse, and find the derivations."""
         started = time.monotonic()
-        require_time(deadline)
+        allowance.require()
         parse = self.parser.analyse(request.words, k=request.n_trees, confidence=True)
         trees = []
         for rank in range(len(parse.trees)):
-            require_time(deadline)
+            allowance.require()
             trees.append(self.tree_value(parse, rank, self.derivers[request.model]))
         return {
             "words": parse.words,
@@ -294,12 +300,3 @@ def derivation_value(derivation: Derivation, deriver: Deriver) -> dict[str, Any]
 def finite(value: float) -> float | None:
     """A number as JSON allows it: None if it is not finite."""
     return value if math.isfinite(value) else None
-
-
-class DeadlineError(Exception):
-    """The timeout of a request has passed."""
-
-
-def require_time(deadline: float) -> None:
-    if time.monotonic() > deadline:
-        raise DeadlineError

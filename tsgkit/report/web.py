@@ -1,9 +1,11 @@
-"""The web page and its JSON interface, as a Flask application; `tsgkit serve` runs it under waitress.
+"""The web page and its JSON interface, as a Flask application; `tsgkit serve` runs it (`tsgkit.report.connections`).
 
 The page loads everything from this server, and a content security policy enforces this.
 """
 
+import ipaddress
 import json
+from collections.abc import Iterable
 from typing import Any
 
 from flask import Flask, Response, request
@@ -12,35 +14,70 @@ from werkzeug.exceptions import HTTPException
 from tsgkit import __version__
 from tsgkit.drawing.svg import tree_style
 from tsgkit.report.service import ParseService, RequestError
+from tsgkit.report.turns import client_of
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self';"
     " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-LOCAL_NAMES = frozenset(["localhost", "127.0.0.1", "[::1]"])
 CODES = {400: "form", 404: "path", 405: "method", 413: "size", 415: "type"}
 
 
-def create_app(service: ParseService, *, only_local: bool = True) -> Flask:
+class HostCheck:
+    """Which hosts a request may name, so that pages of other sites cannot send requests (DNS rebinding).
+
+    Such a page is loaded from a name whose address is then changed to that of this server; its requests name that
+    host. An address cannot be changed like this, so that addresses are safe.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Names of this server, besides localhost.
+    only_local : bool
+        Whether of the addresses only those of this machine are accepted.
+
+    Examples
+    --------
+    >>> check = HostCheck(["parser.example"], only_local=False)
+    >>> check.allows("parser.example:8000"), check.allows("192.0.2.1"), check.allows("other.example")
+    (True, True, False)
+    """
+
+    def __init__(self, names: Iterable[str] = (), *, only_local: bool = True) -> None:
+        self.names = {"localhost", *(name.rstrip(".").lower() for name in names)}
+        self.only_local = only_local
+
+    def allows(self, host: str) -> bool:
+        name, _, port = host.rpartition(":") if not host.endswith("]") else (host, "", "")
+        name = (name or port).lower()
+        if name.startswith("[") and name.endswith("]"):
+            name = name[1:-1]
+        try:
+            address = ipaddress.ip_address(name)
+        except ValueError:
+            return name.removesuffix(".") in self.names
+        return address.is_loopback or not self.only_local
+
+
+def create_app(service: ParseService, hosts: HostCheck | None = None) -> Flask:
     """The application.
 
     Parameters
     ----------
     service : ParseService
-    only_local : bool
-        Answer only requests whose host is this machine, so that pages of other sites cannot send requests under a name
-        that resolves to this address (DNS rebinding).
+    hosts : HostCheck
+        Of this machine alone unless given.
     """
+    allowed = hosts or HostCheck()
     app = Flask(__name__, static_folder="static", static_url_path="/static")
     # Requests just above the limit are refused here, with JSON; waitress refuses larger ones.
     app.config["MAX_CONTENT_LENGTH"] = service.limits.max_body
 
     @app.before_request
     def refuse_other_hosts() -> Response | None:
-        name = request.host.rsplit(":", 1)[0] if not request.host.endswith("]") else request.host
-        if only_local and name not in LOCAL_NAMES:
-            message = f"{request.host}: this server answers requests to localhost only"
-            return problem(403, "host", message)
+        if not allowed.allows(request.host):
+            known = ", ".join(sorted(allowed.names))
+            return problem(403, "host", f"{request.host}: this server answers to {known}; --allow-host adds names")
         return None
 
     @app.after_request
@@ -93,7 +130,9 @@ def create_app(service: ParseService, *, only_local: bool = True) -> Flask:
 
     @app.post("/api/parse")
     def parse() -> Response:
-        return answer(service.answer(json_of_request()))
+        # waitress tells whether the client has closed its connection; other servers may not.
+        is_gone = request.environ.get("waitress.client_disconnected", lambda: False)
+        return answer(service.answer(json_of_request(), client_of(request.remote_addr or ""), is_gone))
 
     return app
 
