@@ -11,7 +11,10 @@ from tsgkit.registry import Registry
 READERS: Registry[Any] = Registry(
     "reader",
     "tsgkit.readers",
-    {"brackets": "tsgkit.treebank.brackets:READER", "export": "tsgkit.treebank.export:READER"},
+    {
+        name: f"tsgkit.treebank.{name}:READER"
+        for name in ("brackets", "export", "tigerxml", "alpino", "genia", "ftb", "sinica", "discbracket", "conllu")
+    },
 )
 WRITERS: Registry[Any] = Registry(
     "writer",
@@ -20,6 +23,8 @@ WRITERS: Registry[Any] = Registry(
         "line": "tsgkit.treebank.brackets:write_lines",
         "pretty": "tsgkit.treebank.brackets:write_pretty",
         "export": "tsgkit.treebank.export:write_export",
+        "tigerxml": "tsgkit.treebank.tigerxml:write_tigerxml",
+        "discbracket": "tsgkit.treebank.discbracket:write_discbracket",
     },
 )
 UNKNOWN_WORDS: Registry[Any] = Registry(

@@ -5,49 +5,40 @@ is made continuous. The edge label of a phrase becomes its function tag (``NP`` 
 labels of words, lemmas, morphology and secondary edges are dropped.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
 
 from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError
-from tsgkit.treebank.continuous import ROOT, Outline, continuous_parents, word_node
+from tsgkit.treebank.continuous import ROOT, word_node
 from tsgkit.treebank.formats import STRICT, Reader, ReadOptions
+from tsgkit.treebank.graphs import (
+    HEAD_EDGES,
+    NO_EDGE,
+    VIRTUAL_ROOT,
+    SyntaxGraph,
+    split_function,
+    tree_of,
+    with_function,
+)
 from tsgkit.treebank.trees import is_preterminal, preorder
 
 FIRST_PHRASE = 500
 MOST_DIGITS = 9
-HEAD_EDGE = "HD"
-# Making a tree continuous takes time in proportion to the square of its number of words and phrases.
-MOST_NODES = 5000
-NO_EDGE = "--"
-VIRTUAL_ROOT = "VROOT"
 # With one of these, the first line of an export file begins.
 FIRST_WORDS = ("#FORMAT", "#BOS", "#BOT", "%%")
-
-
-@dataclass
-class Sentence:
-    """The rows of one sentence that are read so far."""
-
-    number: str
-    line_number: int
-    words: list[tuple[str, str]] = field(default_factory=list)  # word, tag
-    labels: dict[int, str] = field(default_factory=dict)  # of phrases, with their functions
-    parents: dict[int, int] = field(default_factory=dict)  # words first, see `tsgkit.treebank.continuous`
-    heads: set[int] = field(default_factory=set)
 
 
 class ExportReader:
     """Sentences from lines; see `read_export`."""
 
-    def __init__(self, path: str, reattached: list[str] | None) -> None:
-        self.path, self.reattached = path, reattached
+    def __init__(self, path: str, options: ReadOptions) -> None:
+        self.path, self.options = path, options
         self.line_number = 0
         self.has_lemmas = False
         self.in_table = False
         self.is_skipping = False
-        self.sentence: Sentence | None = None
+        self.sentence: SyntaxGraph | None = None
 
     def feed(self, line: str) -> Tree | None:
         """The tree that ends on `line`, the next line of the file."""
@@ -63,12 +54,12 @@ class ExportReader:
             self.between_sentences(line)
         elif line.startswith("#EOS"):
             sentence, self.sentence = self.sentence, None
-            if line.split()[1:] != [sentence.number]:
-                raise self.error(
-                    f"#EOS does not end sentence {sentence.number}, which began at line {sentence.line_number}"
-                )
-            return build(sentence, self)
-        elif line and not line.startswith("%%"):
+            if line.split()[1:] != [sentence.name]:
+                raise self.error(f"#EOS does not end sentence {sentence.name}, which began at line {sentence.line}")
+            return tree_of(sentence, self.path, self.options)
+        elif line.startswith("%%"):
+            self.comment(line)
+        elif line:
             self.add_row(line, self.sentence)
         return None
 
@@ -89,11 +80,19 @@ class ExportReader:
         elif line.startswith("#BOS"):
             if len(columns) < 2:
                 raise self.error("#BOS must be followed by the number of the sentence")
-            self.sentence = Sentence(columns[1], self.line_number)
-        elif columns and not line.startswith("%%"):
+            self.sentence = SyntaxGraph(columns[1], self.line_number)
+        elif line.startswith("%%"):
+            self.comment(line)
+        elif columns:
             raise self.error(f"stray token: {columns[0]!r} is outside of #BOS and #EOS")
 
-    def add_row(self, line: str, sentence: Sentence) -> None:
+    def comment(self, line: str) -> None:
+        """Skip a comment, unless it names the columns: then it says whether there are lemmas."""
+        columns = line.removeprefix("%%").split()
+        if columns[:1] == ["word"] and "parent" in columns:
+            self.has_lemmas = "lemma" in columns
+
+    def add_row(self, line: str, sentence: SyntaxGraph) -> None:
         # Tabs separate columns, or spaces in old files; no column contains either.
         columns = [column.strip() for column in line.split("\t") if column.strip()] if "\t" in line else line.split()
         n_columns = 5 + self.has_lemmas
@@ -108,15 +107,15 @@ class ExportReader:
         if word.startswith("#") and number is not None and number >= FIRST_PHRASE:
             node = number
             if node in sentence.labels:
-                raise self.error(f"phrase {word} occurs twice in sentence {sentence.number}")
-            sentence.labels[node] = tag if edge == NO_EDGE else f"{tag}-{edge}"
+                raise self.error(f"phrase {word} occurs twice in sentence {sentence.name}")
+            sentence.labels[node] = with_function(tag, edge)
         elif sentence.labels:
-            raise self.error(f"word {word!r} after the phrases of sentence {sentence.number}")
+            raise self.error(f"word {word!r} after the phrases of sentence {sentence.name}")
         else:
             node = word_node(len(sentence.words))
             sentence.words.append((word, tag))
         sentence.parents[node] = parent_number
-        if edge == HEAD_EDGE:
+        if edge in HEAD_EDGES:
             sentence.heads.add(node)
 
     def error(self, problem: str) -> TreebankError:
@@ -126,58 +125,6 @@ class ExportReader:
 def number_of(text: str) -> int | None:
     """The number of a node, or None if this is none; Python would take long to read one of many digits."""
     return int(text) if text.isdecimal() and len(text) <= MOST_DIGITS else None
-
-
-def build(sentence: Sentence, reader: ExportReader) -> Tree:
-    """The tree of the rows of a sentence; its root is labelled ``VROOT``, or is the only phrase below that."""
-
-    def error(problem: str) -> TreebankError:
-        return TreebankError(f"sentence {sentence.number}: {problem}", reader.path, sentence.line_number, 1)
-
-    if not sentence.words:
-        raise error("empty: it has no words")
-    require_tree(sentence, error)
-    outline = Outline.of(sentence.parents)
-    gap = outline.gap()
-    if gap is not None:
-        number, position = gap
-        if reader.reattached is None:
-            raise error(
-                f"discontinuous tree: phrase #{number} ({sentence.labels[number]}) covers word {position + 1}"
-                f" ({sentence.words[position][0]}) but not the word before it; only continuous trees can be read:"
-                " --continuous makes it one"
-            )
-        if len(sentence.parents) > MOST_NODES:
-            raise error(f"a discontinuous tree with more than {MOST_NODES} words and phrases cannot be made continuous")
-        reader.reattached.append(f"{reader.path}:{sentence.line_number}: sentence {sentence.number}")
-        outline = Outline.of(continuous_parents(sentence.parents, sentence.heads))
-    nodes = {number: Tree(label, []) for number, label in sentence.labels.items()}
-    nodes[ROOT] = Tree(VIRTUAL_ROOT, [])
-    nodes.update({word_node(position): Tree(tag, [word]) for position, (word, tag) in enumerate(sentence.words)})
-    for node in sorted(outline.parents, key=outline.first.__getitem__):
-        nodes[outline.parents[node]].append(nodes[node])
-    root = nodes[ROOT]
-    return root[0] if len(root) == 1 and not is_preterminal(root[0]) else root
-
-
-def require_tree(sentence: Sentence, error: Callable[[str], TreebankError]) -> None:
-    """Raise an error for parents that do not exist, for cycles, and for phrases without words."""
-    reached = {ROOT}
-    for position, (word, _) in enumerate(sentence.words):
-        node, path = word_node(position), set()
-        while node not in reached:
-            if node in path:
-                raise error(f"phrase #{node} is its own ancestor")
-            if node not in sentence.parents:
-                raise error(
-                    f"word {position + 1} ({word}) or a phrase above it has a parent that does not exist: {node}"
-                )
-            path.add(node)
-            node = sentence.parents[node]
-        reached |= path
-    for number, label in sentence.labels.items():
-        if number not in reached:
-            raise error(f"empty node: phrase #{number} ({label}) has no words")
 
 
 def read_export(lines: Iterable[str], path: str = "", options: ReadOptions = STRICT) -> Iterator[Tree]:
@@ -203,7 +150,7 @@ def read_export(lines: Iterable[str], path: str = "", options: ReadOptions = STR
     >>> print(*read_export(["#BOS 1", *rows, "#EOS 1"]))
     (S (NP-SB (NN Katzen)) (VVFIN schlafen))
     """
-    reader = ExportReader(path, options.reattached)
+    reader = ExportReader(path, options)
     for line in lines:
         try:
             tree = reader.feed(line)
@@ -214,7 +161,7 @@ def read_export(lines: Iterable[str], path: str = "", options: ReadOptions = STR
         if tree is not None:
             yield tree
     if reader.sentence is not None:
-        options.skip(reader.error(f"the file ends inside sentence {reader.sentence.number}: #EOS is missing"))
+        options.skip(reader.error(f"the file ends inside sentence {reader.sentence.name}: #EOS is missing"))
 
 
 def recognise(first_lines: Iterable[str]) -> bool:
@@ -258,9 +205,3 @@ def column(value: str) -> str:
     if not value or value.split() != [value]:
         raise TreebankError(f"{value!r} cannot be written in export format: it is empty or contains whitespace")
     return value
-
-
-def split_function(label: str) -> tuple[str, str]:
-    """Category and edge label: ``NP-SBJ-1`` is ``NP`` and ``SBJ-1``; a label without function tag has ``--``."""
-    category, dash, function = label.partition("-")
-    return (category, function) if category and dash and function else (label, NO_EDGE)

@@ -17,6 +17,7 @@ from tsgkit.errors import TreebankError, UsageError
 from tsgkit.registry import Registry
 
 AUTO = "auto"
+ENCODING = "utf-8"
 # The format of files that no reader recognises; its errors say what is wrong with them.
 FALLBACK = "brackets"
 
@@ -32,8 +33,9 @@ class ReadOptions:
     nfc : bool
         Whether text is normalised to Unicode's form C. Lines are normalised before a reader gets them; a binary reader
         passes its labels and words through `normalised`.
-    encoding : str
-        Of the file, as the user named it. Lines are decoded before a reader gets them.
+    encoding : str, optional
+        Of the file, if the user or a preset named it. Lines are decoded before a reader gets them, as UTF-8 without it;
+        a binary reader finds the encoding itself unless it is given.
     skipped : list, optional
         When given, bad trees are left out and their errors are appended here; see `skip`.
     reattached : list, optional
@@ -52,7 +54,7 @@ class ReadOptions:
 
     unescape: bool = False
     nfc: bool = False
-    encoding: str = "utf-8"
+    encoding: str | None = None
     skipped: list[TreebankError] | None = None
     reattached: list[str] | None = None
     named: Mapping[str, str] = field(default_factory=dict)

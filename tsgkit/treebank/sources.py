@@ -18,6 +18,7 @@ from tsgkit.files import DAMAGED_ARCHIVE, TooLongError, lines_of, open_binary, o
 from tsgkit.streams import BYTE_ORDER_MARK, FirstLines
 from tsgkit.treebank.formats import (
     AUTO,
+    ENCODING,
     READERS,
     WRITERS,
     ReadOptions,
@@ -43,7 +44,7 @@ def read_trees(
     skipped: list[TreebankError] | None = None,
     unescape: bool = False,
     nfc: bool = False,
-    encoding: str = "utf-8",
+    encoding: str | None = None,
     reattached: list[str] | None = None,
 ) -> Iterator[Tree]:
     """Read trees from one or more sources, one after the other.
@@ -63,8 +64,8 @@ def read_trees(
         Whether words like ``-LRB-`` become the brackets they stand for.
     nfc : bool
         Whether text is normalised to Unicode's form C.
-    encoding : str
-        Of the files.
+    encoding : str, optional
+        Of the files; unless given, that which an XML file declares, and UTF-8 for all others.
     reattached : list, optional
         When given, discontinuous trees (of export files) are made continuous, and the place of each is appended here;
         otherwise they are bad trees.
@@ -97,12 +98,12 @@ def read_trees(
 def read_file(path: str, format: str, options: ReadOptions) -> Iterator[Tree]:
     """The trees of one file in a format, or in the one that is recognised."""
     with open_binary(path) as file:
-        first_lines = FirstLines(file, options.encoding)
+        first_lines = FirstLines(file, options.encoding or ENCODING)
         name = recognised(first_lines) if format == AUTO else format
         reader = READERS[name]
         chosen = replace(options, named=named_options(reader, name, options.named))
         if not reader.is_binary:
-            lines = decoded(first_lines.all_lines(), path, options.encoding)
+            lines = decoded(first_lines.all_lines(), path, options.encoding or ENCODING)
             yield from reader.read(map(options.normalised, lines) if options.nfc else lines, path, chosen)
             return
         try:
