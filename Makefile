@@ -145,7 +145,7 @@ screenshots: build  ## take the screenshots of the manual, in docs/_static
 	rm -rf build/manual && TSGKIT_SCREENSHOTS=build/manual $(BIN)/pytest tests/report/test_browser.py
 	$(RUN) -c '$(SHRINK)' $(PICTURES:%=build/manual/%.png)
 	cp $(PICTURES:%=build/manual/%.png) docs/_static/
-	$(BIN)/tsgkit train --quiet --model=tsg --iterations=400 --output=build/manual/tsg.model village:train
+	$(BIN)/tsgkit train --quiet --force --model=tsg --iterations=400 --output=build/manual/tsg.model village:train
 	$(BIN)/tsgkit draw --model=build/manual/tsg.model --number=4 --format=svg -o docs/_static/draw-derivation.svg village:train
 
 # Every Python module of the source tree: the wheel must contain them all.
@@ -180,11 +180,11 @@ DRAW = $(BIN)/tsgkit parse --quiet $(DRAWN)/$(1).model | $(BIN)/tsgkit draw --mo
 
 pictures: build  ## draw the derivations on the pages of the models, in docs/_static
 	mkdir -p $(DRAWN)
-	$(BIN)/tsgkit train --quiet --model=cfg village:train -o $(DRAWN)/cfg.model
-	$(BIN)/tsgkit train --quiet --model=tsg --iterations=300 --type-moves=1000 village:train -o $(DRAWN)/tsg.model
-	$(BIN)/tsgkit train --quiet --model=srtsg village:train -o $(DRAWN)/srtsg.model
+	$(BIN)/tsgkit train --quiet --force --model=cfg village:train -o $(DRAWN)/cfg.model
+	$(BIN)/tsgkit train --quiet --force --model=tsg --iterations=300 --type-moves=1000 village:train -o $(DRAWN)/tsg.model
+	$(BIN)/tsgkit train --quiet --force --model=srtsg village:train -o $(DRAWN)/srtsg.model
 	$(BIN)/tsgkit generate --quiet 500 --seed=1 >$(DRAWN)/trees.mrg
-	$(BIN)/tsgkit train --quiet --model=insertion --threshold=0 --iterations=100 --type-moves=1000 --seed=1 \
+	$(BIN)/tsgkit train --quiet --force --model=insertion --threshold=0 --iterations=100 --type-moves=1000 --seed=1 \
 		$(DRAWN)/trees.mrg -o $(DRAWN)/insertion.model
 	echo "I will meet you at the station with the dog ." | $(call DRAW,tsg,derivation)
 	echo "That 's very kind of you ." | $(call DRAW,cfg,model-cfg)
@@ -200,13 +200,13 @@ demo: build  ## prepare, train, parse and evaluate on the bundled treebank; resu
 	@mkdir -p demo
 	$(BIN)/tsgkit prepare village:train --statistics -o demo/train.mrg
 	$(BIN)/tsgkit prepare village:dev -o demo/dev.mrg
-	$(BIN)/tsgkit train --model=cfg demo/train.mrg -o demo/cfg.model
+	$(BIN)/tsgkit train --force --model=cfg demo/train.mrg -o demo/cfg.model
 	sed -E 's/\([^ ]+ //g; s/\)//g' demo/dev.mrg >demo/dev.txt
 	$(BIN)/tsgkit parse demo/cfg.model -i demo/dev.txt -o demo/dev.parsed.mrg
-	$(BIN)/tsgkit train --model=tsg --iterations=300 --type-moves=1000 demo/train.mrg -o demo/tsg.model
+	$(BIN)/tsgkit train --force --model=tsg --iterations=300 --type-moves=1000 demo/train.mrg -o demo/tsg.model
 	$(BIN)/tsgkit inspect demo/tsg.model --min-size=2 --examples --top=10
 	$(BIN)/tsgkit parse demo/tsg.model -i demo/dev.txt -o demo/dev.tsg.mrg
-	$(BIN)/tsgkit train --model=srtsg demo/train.mrg -o demo/srtsg.model
+	$(BIN)/tsgkit train --force --model=srtsg demo/train.mrg -o demo/srtsg.model
 	$(BIN)/tsgkit inspect demo/srtsg.model --subcategories=IN --top=4
 	$(BIN)/tsgkit parse demo/srtsg.model -i demo/dev.txt -o demo/dev.srtsg.mrg
 	$(BIN)/tsgkit eval demo/dev.mrg demo/dev.parsed.mrg demo/dev.tsg.mrg

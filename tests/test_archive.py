@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from processes import memory_limit
 
-from tsgkit.archive import TRAILER_LENGTH, ArchiveError, plain, read_archive, sealed, write_archive
+from tsgkit.archive import ArchiveError, plain, read_archive, sealed, write_archive
+from tsgkit.overwriting import SEAL_LENGTH
 
 
 def zipped(members, compression=zipfile.ZIP_DEFLATED):
@@ -53,7 +54,7 @@ def test_a_bomb_is_refused(tmp_path):
 
 def declared(content, size):
     """A sealed zip whose directory says that its only member expands to `size` bytes."""
-    body = bytearray(content[:-TRAILER_LENGTH])
+    body = bytearray(content[:-SEAL_LENGTH])
     at = body.rindex(b"PK\x01\x02")
     body[at + 24 : at + 28] = size.to_bytes(4, "little")
     return sealed(bytes(body[:-2]) + b"\0\0")
@@ -86,7 +87,7 @@ def test_a_member_that_declares_too_little_takes_no_more(tmp_path):
 
 
 def test_members_that_share_their_bytes_are_refused(tmp_path):
-    body = bytearray(zipped([("a.npy", npy(np.zeros(4000)))])[:-TRAILER_LENGTH])
+    body = bytearray(zipped([("a.npy", npy(np.zeros(4000)))])[:-SEAL_LENGTH])
     first, end = body.rindex(b"PK\x01\x02"), body.rindex(b"PK\x05\x06")
     entry = bytes(body[first:end])
     entries = b"".join(entry.replace(b"a.npy", b"%c.npy" % letter) for letter in range(ord("a"), ord("k")))

@@ -1,12 +1,16 @@
 """What every command promises."""
 
+import importlib
+import re
+import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from tsgkit.cli import choice, command, integer, number
-from tsgkit.errors import UsageError
+from tsgkit.errors import EXIT_CODES, OverwriteError, TsgkitError, UsageError, exit_code_of
 from tsgkit.usage import command_names
 
 # They have no progress bar and no messages.
@@ -56,8 +60,9 @@ def test_option_values(check, value, message):
         (UsageError("x"), 2),
         (FileNotFoundError(2, "none", "f"), 2),
         (PermissionError(13, "no", "f"), 1),
-        (MemoryError(), 1),
-        (KeyboardInterrupt(), 1),
+        (OverwriteError("x"), 3),
+        (MemoryError(), 4),
+        (KeyboardInterrupt(), 130),
     ],
 )
 def test_errors_become_exit_codes(error, code, capsys):
@@ -107,3 +112,84 @@ def test_what_only_prints_text_imports_nothing_heavy(given):
     done = subprocess.run([sys.executable, "-c", code, *given], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout
+
+
+def test_exit_codes_are_those_of_the_manual():
+    page = (Path(__file__).parent.parent / "docs" / "commands.rst").read_text(encoding="utf-8")
+    table = page.partition(".. list-table:: Exit codes")[2].partition("\n\n.. ")[0]
+    listed = re.findall(r"^   \* - (\d+)\n     - ((?:.+\n?)+?)(?=   \* -|\Z)", table, re.MULTILINE)
+    assert {int(code): " ".join(text.split()) for code, text in listed} == EXIT_CODES
+
+
+def test_every_error_has_a_listed_code():
+    def subclasses(kind):
+        return {kind}.union(*map(subclasses, kind.__subclasses__()))
+
+    for name in command_names():
+        importlib.import_module(f"tsgkit.tools.{name}")
+    assert all(kind.exit_code in EXIT_CODES for kind in subclasses(TsgkitError))
+    assert {exit_code_of(error) for error in (OSError(), FileNotFoundError(), MemoryError())} <= set(EXIT_CODES)
+
+
+# ---- closed standard streams -----------------------------------------------------------------------------------
+
+# A command for each name, with files that exist.
+SIMPLE = {
+    "compare": "compare a.mrg a.mrg a.mrg",
+    "completion": "completion bash",
+    "draw": "draw a.mrg",
+    "eval": "eval a.mrg a.mrg",
+    "generate": "generate 3",
+    "inspect": "inspect m.model",
+    "parse": "parse m.model -i text",
+    "prepare": "prepare a.mrg",
+    "report": "report m.model -o report.html",
+    "serve": "serve --help",
+    "train": "train a.mrg -o new.model",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = tmp_path_factory.mktemp("streams")
+    (made / "a.mrg").write_text("(TOP (S (NP (PRP He)) (VP (VBD ran)) (. .)))\n" * 3)
+    (made / "text").write_text("He ran .\n")
+    subprocess.run([sys.executable, "-m", "tsgkit", "train", "-q", "a.mrg", "-o", "m.model"], cwd=made, check=True)
+    return made
+
+
+def shell(folder, line):
+    """Run a command in a shell; returns its exit code and what it printed to stderr."""
+    words = f"{shlex.quote(sys.executable)} -m tsgkit {line}"
+    done = subprocess.run(["sh", "-c", words], cwd=folder, capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+    return done.returncode, done.stderr
+
+
+def test_every_command_is_run_with_closed_streams():
+    assert set(SIMPLE) == set(command_names())
+
+
+@pytest.mark.parametrize("name", SIMPLE)
+def test_closed_standard_streams(folder, name):
+    """Closed output is an error for what prints there, and for nothing else; a full disk is one, too."""
+    line = SIMPLE[name]
+    writes_a_file = " -o " in line
+    for streams in ("<&- >&-", ">/dev/full"):
+        code, said = shell(folder, line.replace("new.model", f"{len(streams)}.model") + f" {streams}")
+        assert code == (0 if writes_a_file else 1), streams
+        if not writes_a_file:
+            wanted = "No space left on device" if "full" in streams else "the standard output: is closed"
+            assert f"tsgkit: {wanted}" in said
+
+
+@pytest.mark.parametrize("line", ["prepare -", "parse m.model", "draw -", "eval - a.mrg"])
+def test_closed_standard_input(folder, line):
+    assert shell(folder, f"{line} <&-") == (1, "tsgkit: the standard input: is closed\n")
+
+
+def test_all_standard_streams_are_closed(folder):
+    """What is opened next does not take the place of stdout or stderr."""
+    assert shell(folder, "prepare a.mrg --statistics -o b.mrg <&- >&- 2>&-")[0] == 1
+    assert (folder / "b.mrg").read_bytes() == (folder / "a.mrg").read_bytes()

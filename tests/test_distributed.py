@@ -205,7 +205,7 @@ def test_interrupted_on_a_cluster_and_resumed_here(cluster, folder, tmp_path):
     wait_until(lambda: written(tmp_path / "output"), process)
     process.send_signal(signal.SIGINT)
     _, talk = process.communicate(timeout=SECONDS)
-    assert process.returncode == 1
+    assert process.returncode == 130
     assert talk.endswith("tsgkit: interrupted\n")
     assert "--resume goes on from there" in talk
     assert json.loads((tmp_path / "output.partial.json").read_text())["n_done"] > 0
@@ -251,7 +251,7 @@ def test_ctrl_c_stops_chains_on_a_cluster(cluster, tmp_path):
     wait_until(lambda: list(tmp_path.glob("m.checkpoint.chain*")), process)
     process.send_signal(signal.SIGINT)
     table, talk = process.communicate(timeout=SECONDS)
-    assert (process.returncode, table) == (1, "")
+    assert (process.returncode, table) == (130, "")
     assert "tsgkit: interrupted; --resume continues from there" in talk
     assert "Traceback" not in talk
     assert Model.load(tmp_path / "m.chain01").info["iterations"] > 0

@@ -3,10 +3,15 @@
 import gzip
 import lzma
 import os
+import subprocess
+import sys
 
+import numpy as np
 import pytest
+from processes import memory_limit
 
-from tsgkit.errors import TreebankError
+from tsgkit.errors import TreebankError, UsageError
+from tsgkit.evaluation.evalb import read_source
 from tsgkit.evaluation.parameters import ParameterError, load_parameters
 from tsgkit.files import TooLongError, lines_of, new_file, open_binary, open_output, remove_parts, whole_text
 from tsgkit.grammar.formats import read_bitpar
@@ -81,3 +86,52 @@ def test_what_a_killed_writer_left_is_removed_and_nothing_else(tmp_path):
         (tmp_path / name).touch()
     remove_parts(tmp_path / "m")
     assert sorted(os.listdir(tmp_path)) == others
+
+
+# ---- compressed files that expand too much ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, lzma.compress])
+def test_expansion_is_bounded(tmp_path, monkeypatch, compress):
+    monkeypatch.setattr("tsgkit.files.FREE_EXPANSION", 1 << 17)
+    path = tmp_path / "trees"
+    path.write_bytes(compress(b"(TOP (A b))\n" * (1 << 15)))
+    assert path.stat().st_size < 1 << 11
+    n_read = 0
+    with pytest.raises(TreebankError, match=r"trees:\d+: \d+ compressed bytes expand to more than \d+ MB"):  # noqa: PT012
+        for _ in read_trees(path):
+            n_read += 1
+    assert 1 << 13 < n_read < 1 << 15
+    with pytest.raises(TreebankError, match="TSGKIT_MAX_EXPANSION"):
+        read_source(path, "")
+    monkeypatch.setenv("TSGKIT_MAX_EXPANSION", "10000")
+    with open_binary(path) as file:
+        assert len(whole_text(file)) == 12 << 15
+    monkeypatch.setenv("TSGKIT_MAX_EXPANSION", "little")
+    with pytest.raises(UsageError, match="TSGKIT_MAX_EXPANSION=little"), open_binary(path):
+        pass
+
+
+def test_small_and_ordinary_files_expand_as_they_like(tmp_path, monkeypatch):
+    path = tmp_path / "text"
+    path.write_bytes(lzma.compress(b"the same again\n" * (1 << 17)))
+    with open_binary(path) as file:
+        assert sum(1 for _ in lines_of(file)) == 1 << 17
+    monkeypatch.setattr("tsgkit.files.FREE_EXPANSION", 1 << 10)
+    random = np.random.default_rng(1).integers(97, 123, size=1 << 20, dtype=np.uint8).tobytes()
+    path.write_bytes(gzip.compress(random, 1))
+    with open_binary(path) as file:
+        assert whole_text(file) == random
+
+
+def test_a_hostile_treebank_takes_little_memory(tmp_path):
+    """As found: nine kilobytes that took gigabytes, because all of one line becomes one tree."""
+    path = tmp_path / "hostile.xz"
+    path.write_bytes(lzma.compress(b"(TOP" + b"(A b)" * 12_000_000 + b")"))
+    assert path.stat().st_size < 20_000
+    limit = memory_limit(1 << 30)
+    command = [sys.executable, "-m", "tsgkit", "prepare", path, "-o", tmp_path / "out"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **limit)
+    assert done.returncode == 2, done.stderr
+    assert "hostile.xz:1: " in done.stderr
+    assert "expand to more than 16 MB" in done.stderr

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from tsgkit.errors import JobError, UsageError
+from tsgkit.errors import JobError, OverwriteError, UsageError
 from tsgkit.resumable import PartialOutput
 
 LINES = [f"sentence {number}\n" for number in range(12)]
@@ -19,10 +19,10 @@ def record_of(line, kbest=1):
     return text if kbest == 1 else text * kbest + "\n"
 
 
-def run(path, *, resume=True, lines=LINES, stop_at=None, identity=JOB, kbest=1):
+def run(path, *, resume=True, force=False, lines=LINES, stop_at=None, identity=JOB, kbest=1):
     """A job that writes a record for every line, and fails before line `stop_at`; returns the lines it worked on."""
     worked = []
-    with PartialOutput(path, identity, resume=resume, blank_line_ends=kbest > 1) as output:
+    with PartialOutput(path, identity, resume=resume, force=force, blank_line_ends=kbest > 1) as output:
         if output.is_finished:
             return worked
         for line in output.skip(iter(lines)):
@@ -57,9 +57,11 @@ def test_whole_or_not_at_all(tmp_path):
     assert names(tmp_path) == ["out"]
 
 
-def test_without_resume_everything_is_done_again(tmp_path):
+def test_unless_asked_nothing_is_done_again(tmp_path):
     cut(tmp_path / "out")
-    assert run(tmp_path / "out", resume=False) == LINES
+    with pytest.raises(OverwriteError, match="holds 7 lines of a job that was not finished"):
+        run(tmp_path / "out", resume=False)
+    assert run(tmp_path / "out", resume=False, force=True) == LINES
     assert (tmp_path / "out").read_bytes() == whole()
 
 
@@ -106,10 +108,15 @@ def test_killed_at_the_end(tmp_path):
 
 
 def test_killed_at_the_beginning(tmp_path):
-    """A partial file without a journal is ignored."""
-    (tmp_path / "out.partial").write_bytes(b"(TOP something\n")
+    """An empty partial file without a journal is ignored; one with content is not ours."""
+    (tmp_path / "out.partial").write_bytes(b"")
     assert run(tmp_path / "out") == LINES
     assert (tmp_path / "out").read_bytes() == whole()
+    (tmp_path / "out.partial").write_bytes(b"(TOP something\n")
+    with pytest.raises(OverwriteError, match="is not of an unfinished job"):
+        run(tmp_path / "out")
+    assert (tmp_path / "out.partial").read_bytes() == b"(TOP something\n"
+    assert run(tmp_path / "out", force=True) == LINES
 
 
 @pytest.mark.parametrize(("ending", "decompress"), [("gz", gzip.decompress), ("xz", lzma.decompress)])

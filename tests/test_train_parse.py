@@ -465,7 +465,7 @@ def test_interrupted(process):
     assert process.stdout.readline().startswith(b"(TOP (S ")
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=30)
-    assert process.returncode == 1
+    assert process.returncode == 130
     assert error == b"tsgkit: interrupted\n"
 
 

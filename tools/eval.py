@@ -27,8 +27,8 @@ import io
 import sys
 from typing import Any
 
-from tsgkit.cli import EXIT_FAILED, command, integer, parse_arguments
-from tsgkit.errors import UsageError
+from tsgkit.cli import command, integer, parse_arguments
+from tsgkit.errors import EXIT_FAILED, UsageError
 from tsgkit.evaluation import Comparison, Evaluation, compare, load_parameters, report
 from tsgkit.evaluation.evalb import parameter_warnings, read_source, score
 

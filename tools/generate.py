@@ -30,6 +30,7 @@ from contextlib import ExitStack
 
 from tsgkit.cli import command, integer, parse_arguments
 from tsgkit.errors import UsageError
+from tsgkit.files import open_output
 from tsgkit.progress import progress
 from tsgkit.treebank.synthetic import Derivation, generate_derivations, synthetic_grammar
 from tsgkit.treebank.synthetic.derivations import SHORTEST_MAX_LENGTH
@@ -65,7 +66,7 @@ def main(argv: list[str]) -> int:
 def write(derivations: Iterator[Derivation], as_derivations: bool, truth: str | None) -> None:
     """Write trees or derivations to stdout, and derivations to the file `truth` if it is given."""
     with ExitStack() as files:
-        truth_file = files.enter_context(open(truth, "w", encoding="utf-8")) if truth else None
+        truth_file = files.enter_context(open_output(truth)) if truth else None
         for derivation in derivations:
             steps = "\t".join(derivation.steps)
             sys.stdout.write(f"{steps if as_derivations else derivation.brackets}\n")

@@ -16,7 +16,8 @@ Options:
   -i FILE, --input=FILE    sentences (plain, gzip or xz) [default: -]
   -o FILE, --output=FILE   trees; a file appears when all is done (until then FILE.partial holds what there is), stdout
                            line by line [default: -]
-  --resume                 go on with FILE.partial, if there is one: what is in it is not parsed again
+  --resume                 continue from FILE.partial, if it exists: what is in it is not parsed again
+  --force                  discard FILE.partial, if it exists; without one of these options, the job is refused then
   --tokenize               the input is raw text, one sentence a line: cut it into words as the Penn
                            Treebank does
   --tags=MODE              none, hard or soft; but for none, words come as word/TAG, and other tags are not
@@ -66,12 +67,14 @@ from pathlib import Path
 from typing import Any, Protocol, TextIO
 
 from tsgkit import __version__
+from tsgkit.archive import file_content
 from tsgkit.cli import command, integer, parse_arguments
 from tsgkit.distributed import Backend
 from tsgkit.errors import UsageError
 from tsgkit.files import open_output
 from tsgkit.models.model import Model
-from tsgkit.options import backend_of
+from tsgkit.options import backend_of, require_one
+from tsgkit.overwriting import note_input
 from tsgkit.parser_options import parser_settings
 from tsgkit.parsing.lines import ParsedLine, ParsePlan, parse_chunk, shared_models
 from tsgkit.parsing.product import parser_of
@@ -133,6 +136,7 @@ class DirectOutput:
 def output_of(arguments: dict[str, Any], plan: ParsePlan, contents: list[bytes]) -> Iterator[Output]:
     """Where trees go: stdout gets each as it comes, a file appears when all is done."""
     path = arguments["--output"]
+    require_one(arguments, "--resume", "--force")
     if path == "-" or (Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir())):
         if arguments["--resume"]:
             raise UsageError("--resume goes with --output=FILE: there is nothing to go on with elsewhere")
@@ -141,7 +145,10 @@ def output_of(arguments: dict[str, Any], plan: ParsePlan, contents: list[bytes])
         return
     models = [hashlib.sha256(content).hexdigest() for content in contents]
     identity = {"version": __version__, "models": models, **plan.identity()}
-    output = PartialOutput(path, identity, resume=arguments["--resume"], blank_line_ends=plan.kbest > 1)
+    if arguments["--input"] != "-":
+        note_input(arguments["--input"])  # before a file is opened to be written
+    options = {name: arguments[f"--{name}"] for name in ("resume", "force")}
+    output = PartialOutput(path, identity, **options, blank_line_ends=plan.kbest > 1)
     try:
         with output:
             yield output
@@ -263,7 +270,7 @@ def main(argv: list[str]) -> int:
     if arguments["--score"] is not None:
         print_scores(arguments, plan)
         return 0
-    contents = [Path(path).read_bytes() for path in arguments["MODEL"]]
+    contents = [file_content(path) for path in arguments["MODEL"]]
     with output_of(arguments, plan, contents) as output:
         tally = Tally() if output.is_finished else parse_all(arguments, plan, contents, output)
     if not arguments["--quiet"]:

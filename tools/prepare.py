@@ -61,6 +61,7 @@ from nltk.tree import Tree
 from tsgkit.cli import choice, command, integer, parse_arguments
 from tsgkit.errors import UsageError
 from tsgkit.options import binarization_of, cleaning_of, reading_of, unknown_of
+from tsgkit.overwriting import note_output
 from tsgkit.progress import progress
 from tsgkit.treebank import Binarization, Cleaning, Lexicon, UnknownWords, prepare, write_trees
 from tsgkit.treebank.formats import WRITERS
@@ -143,10 +144,13 @@ def write_split(job: Job, trees: Iterator[Tree], shares: Sequence[float], seed: 
     if job.output == "-":
         raise UsageError("--split writes several files: name them with --output=FILE")
     target = Path(job.output)
+    suffixes = "".join(target.suffixes[-2:]) if target.suffix in (".gz", ".xz") else target.suffix
+    paths = [target.with_name(f"{target.name.removesuffix(suffixes)}.{name}{suffixes}") for name in PARTS[len(shares)]]
+    parts = split_trees(list(trees), shares, seed)
+    for path in paths:  # all of them, before the first is written
+        note_output(path, is_archive=True)
     lexicon = None  # the vocabulary of the first part, the training part, is that of all parts
-    for name, part in zip(PARTS[len(shares)], split_trees(list(trees), shares, seed), strict=True):
-        suffixes = "".join(target.suffixes[-2:]) if target.suffix in (".gz", ".xz") else target.suffix
-        path = target.with_name(f"{target.name.removesuffix(suffixes)}.{name}{suffixes}")
+    for path, part in zip(paths, parts, strict=True):
         lexicon = job.write(iter(part), str(path), lexicon)
         if not job.quiet:
             print(f"{path}: {len(part)} trees", file=sys.stderr)

@@ -104,6 +104,8 @@ Sampling (tsg, insertion and srtsg):
   --threads=N              for tsg and insertion, and for --dev; the result does not depend on it [default: 1]
   --checkpoint-every=N     iterations between checkpoints, which are written beside the model [default: 100]
   --resume                 continue from the checkpoint, if there is one
+  --force                  replace an existing MODEL, and discard its checkpoint; without --resume or --force, neither
+                           is touched, and the training is refused
 
 Chains (tsg, insertion and srtsg):
   --chains=N               train N models with seeds spawned from --seed, each as if alone: MODEL.chain01, ... with
@@ -129,9 +131,9 @@ from typing import Any
 from nltk.tree import Tree
 
 from tsgkit import __version__
-from tsgkit.cli import EXIT_FAILED, command, integer, parse_arguments
+from tsgkit.cli import command, integer, parse_arguments
 from tsgkit.distributed import Backend
-from tsgkit.errors import UsageError
+from tsgkit.errors import EXIT_FAILED, EXIT_INTERRUPTED, UsageError
 from tsgkit.evaluation import load_parameters
 from tsgkit.evaluation.evalb import parameter_warnings
 from tsgkit.evaluation.report import columns
@@ -147,6 +149,7 @@ from tsgkit.options import (
     binarization_of,
     cleaning_of,
     reading_of,
+    require_one,
     seed_of,
     unknown_of,
 )
@@ -239,6 +242,12 @@ def report_teachers(arguments: dict[str, Any], teaching: Teaching, dev: list[Tre
 
 def train_chains(arguments: dict[str, Any], dev: list[Tree], chains: Chains) -> int:
     """Run all chains, copy the best one to the output, and print how they agree."""
+    with chains.sole_writer():
+        return train_alone(arguments, dev, chains)
+
+
+def train_alone(arguments: dict[str, Any], dev: list[Tree], chains: Chains) -> int:
+    """Run all chains while no other process can write their files."""
     backend = backend_of(arguments)
     try:
         for chain in chains.run(backend):
@@ -246,7 +255,7 @@ def train_chains(arguments: dict[str, Any], dev: list[Tree], chains: Chains) -> 
                 print(f"tsgkit: chain {chain.number} failed: {chain.error}", file=sys.stderr)
         if chains.interrupted:
             print(f"tsgkit: interrupted; --resume continues from there ({chains.overview()})", file=sys.stderr)
-            return EXIT_FAILED
+            return EXIT_INTERRUPTED
         scores = dev_scores(arguments, chains, backend, dev) if dev else {}
     finally:
         backend.close()
@@ -375,6 +384,7 @@ def main(argv: list[str]) -> int:
     checkpoint_every, threads = (integer(arguments, option, 1) for option in ("--checkpoint-every", "--threads"))
     plan = Plan(model_settings(arguments, entry), checkpoint_every, threads)
     parameters = load_parameters(arguments["--params"])
+    require_one(arguments, "--resume", "--force")
     started = time.perf_counter()
     n_chains = integer(arguments, "--chains", 1)
     require_chains(arguments, plan, n_chains)
@@ -388,11 +398,11 @@ def main(argv: list[str]) -> int:
     if arguments["--dev"] is not None and not dev:
         raise UsageError(f"--dev={arguments['--dev']}: it contains no trees")
     output, seed = Path(arguments["--output"]), seed_of(arguments)
-    again = {"resume": arguments["--resume"], "quiet": arguments["--quiet"]}
+    again = {name: arguments[f"--{name}"] for name in ("resume", "force", "quiet")}
     if arguments["--raw"]:
         taught = with_raw_text(arguments, plan, corpus, dev, again)
         if taught is None:
-            return EXIT_FAILED
+            return EXIT_INTERRUPTED
         corpus = taught
     if n_chains > 1:
         path = None if start is None else Path(start.name)
@@ -408,9 +418,9 @@ def main(argv: list[str]) -> int:
             file=sys.stderr,
         )
     if run.interrupted:
-        done = model.info["iterations"]
-        print(f"tsgkit: interrupted after {done} iterations; --resume continues from there", file=sys.stderr)
-        return EXIT_FAILED
+        done, other = model.info["iterations"], f"{output} is still the earlier model; " if run.keeps_other else ""
+        print(f"tsgkit: interrupted after {done} iterations; {other}--resume continues from there", file=sys.stderr)
+        return EXIT_INTERRUPTED
     if dev:
         score = held_out_score(model, dev, params=parameters, threads=threads, quiet=arguments["--quiet"])
         print(f"{arguments['--dev']}: {score.headline()}")

@@ -19,18 +19,17 @@ from typing import Any
 
 import numpy as np
 
-from tsgkit.errors import TsgkitError
+from tsgkit.errors import OverwriteError, TsgkitError
 from tsgkit.files import TooLongError, new_file, whole_text
+from tsgkit.overwriting import SEAL_LENGTH, SEAL_NAME, is_sealed, may_replace_anything, note_input
 
 HEADER = "header"
 MEMBER_NAME = re.compile(r"[a-z][a-z0-9_.]{0,63}\.npy")
 MAX_MEMBERS = 1000
 MAX_BYTES = 8 << 30
+LARGEST_HEADER = 1 << 28
 MAX_RATIO = 2000  # deflate compresses by a factor of about a thousand at most
 ALLOWED_TYPES = frozenset(map(np.dtype, ("uint8", "int8", "int32", "int64", "uint64", "float32", "float64")))
-# The end of the file is the zip's comment: this name, and the digest of all bytes before the comment.
-DIGEST_NAME = b"sha256:"
-TRAILER_LENGTH = len(DIGEST_NAME) + 2 * hashlib.sha256().digest_size
 # The header of a member exactly as numpy writes it, so that nothing in it has to be evaluated.
 NPY_START = re.compile(
     rb"\x93NUMPY\x01\x00..\{'descr': '([<>|][a-z][0-9]{1,2})', 'fortran_order': False, "
@@ -68,11 +67,25 @@ def write_archive(
 ) -> None:
     """Write arrays and a JSON-able header to `path`, whole or not at all.
 
-    The same content gives the same bytes.
+    The same content gives the same bytes. A command replaces an archive of another kind only if it is asked to.
     """
+    if not may_replace_anything(path) and (found := kind_of(path)) not in (None, kind):
+        raise OverwriteError(f"{os.fspath(path)}: holds a {found}, which a {kind} would replace; name another file")
     content = archive_bytes(kind, version, header, arrays)
-    with new_file(path) as file:
+    with new_file(path, is_archive=True) as file:
         file.write(content)
+
+
+def kind_of(path: str | os.PathLike[str]) -> str | None:
+    """The kind of an archive, or None for any other file."""
+    if not is_sealed(path):
+        return None
+    try:
+        with zipfile.ZipFile(path) as members, members.open(f"{HEADER}.npy") as file:
+            header = json.loads(array_of(file.read(LARGEST_HEADER), HEADER).tobytes())
+    except NOT_AN_ARCHIVE:
+        return "damaged archive"
+    return str(header.get("kind")) if isinstance(header, dict) else None
 
 
 def archive_bytes(kind: str, version: int, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> bytes:
@@ -101,8 +114,8 @@ def plain(array: np.ndarray) -> np.ndarray:
 
 def sealed(archive: bytes) -> bytes:
     """A zip without a comment, with its checksum as the comment."""
-    body = archive[:-2] + struct.pack("<H", TRAILER_LENGTH)
-    return body + DIGEST_NAME + hashlib.sha256(body).hexdigest().encode("ascii")
+    body = archive[:-2] + struct.pack("<H", SEAL_LENGTH)
+    return body + SEAL_NAME + hashlib.sha256(body).hexdigest().encode("ascii")
 
 
 def read_archive(
@@ -146,10 +159,12 @@ def read_archive(
     return header, arrays
 
 
-def file_content(path: str | os.PathLike[str]) -> bytes:
-    """All bytes of a file that may be an archive."""
+def file_content(path: str | os.PathLike[str], *, is_own: bool = False) -> bytes:
+    """All bytes of a file that may be an archive; the job may replace it if it `is_own`, such as a checkpoint."""
     try:
         with open(path, "rb") as file:
+            if not is_own:
+                note_input(path)
             return whole_text(file, MAX_BYTES)
     except TooLongError:
         raise ArchiveError(f"{os.fspath(path)}: too large to be a tsgkit file") from None
@@ -157,10 +172,10 @@ def file_content(path: str | os.PathLike[str]) -> bytes:
 
 def check_seal(content: bytes, path: str | os.PathLike[str]) -> None:
     """Raise an error if the bytes are not those that were written."""
-    body, trailer = content[:-TRAILER_LENGTH], content[-TRAILER_LENGTH:]
-    if not trailer.startswith(DIGEST_NAME):
+    body, trailer = content[:-SEAL_LENGTH], content[-SEAL_LENGTH:]
+    if not trailer.startswith(SEAL_NAME):
         raise ArchiveError(f"{os.fspath(path)}: not a whole tsgkit file (it does not end with a checksum)")
-    if trailer[len(DIGEST_NAME) :] != hashlib.sha256(body).hexdigest().encode("ascii"):
+    if trailer[len(SEAL_NAME) :] != hashlib.sha256(body).hexdigest().encode("ascii"):
         raise ArchiveError(f"{os.fspath(path)}: not a whole tsgkit file (damaged: its checksum is wrong)")
 
 

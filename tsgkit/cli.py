@@ -1,14 +1,13 @@
 """The command line: ``tsgkit COMMAND`` runs a command of `tsgkit.tools`, and what all commands share.
 
 A command is a module with a docopt usage text as docstring and ``main(argv=None) -> int`` under the decorator
-`command`. Results go to stdout, messages to stderr. Exit codes: 0 done; 1 the job failed (disk full, interrupted); 2
-the options or the input are wrong.
+`command`. Results go to stdout, messages to stderr. Exit codes are in `tsgkit.errors`.
 """
 
+import contextlib
 import functools
 import importlib
 import math
-import os
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -17,13 +16,12 @@ from typing import Any, Protocol
 from docopt import DocoptExit, docopt
 
 from tsgkit import __version__
-from tsgkit.errors import JobError, TsgkitError, UsageError
+from tsgkit.errors import EXIT_FAILED, EXIT_USAGE, TsgkitError, UsageError, exit_code_of, message_of
 from tsgkit.interruption import interruptible
 from tsgkit.misuse import did_you_mean, misuse
+from tsgkit.overwriting import files_of_a_job
+from tsgkit.standard_streams import discard_stdout, replace_closed_streams
 from tsgkit.usage import DEFAULT, command_names, summary, usage_text
-
-EXIT_FAILED = 1
-EXIT_USAGE = 2
 
 
 class Main(Protocol):
@@ -33,37 +31,44 @@ class Main(Protocol):
 
 
 def command(main: Callable[[list[str]], int | None]) -> Main:
-    """Turn the errors that a user can cause into a one-line message and an exit code."""
+    """Turn the errors that a user can cause into a one-line message and an exit code; protect the inputs."""
 
     @functools.wraps(main)
     def guarded(argv: Sequence[str] | None = None) -> int:
+        replace_closed_streams()
         try:
-            code = main(list(sys.argv[1:] if argv is None else argv)) or 0
+            with files_of_a_job():
+                code = main(list(sys.argv[1:] if argv is None else argv)) or 0
             sys.stdout.flush()
-        except TsgkitError as error:
-            return fail(f"tsgkit: {error}", EXIT_FAILED if isinstance(error, JobError) else EXIT_USAGE)
-        except BrokenPipeError:
-            # A broken pipe (`| head`): Python must not report it again at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except BrokenPipeError:  # `| head`
+            discard_stdout()
             return EXIT_FAILED
-        except OSError as error:
-            place = f"{error.filename}: " if error.filename else ""
-            wrong_input = isinstance(error, FileNotFoundError | IsADirectoryError | NotADirectoryError)
-            return fail(f"tsgkit: {place}{error.strerror or error}", EXIT_USAGE if wrong_input else EXIT_FAILED)
-        except MemoryError:
-            return fail("tsgkit: not enough memory for this job", EXIT_FAILED)
-        except KeyboardInterrupt:
-            return fail("tsgkit: interrupted", EXIT_FAILED)
+        except (TsgkitError, OSError, MemoryError, KeyboardInterrupt) as error:
+            flush_or_discard()
+            return fail(f"tsgkit: {message_of(error)}", exit_code_of(error))
         except SystemExit as stop:  # raised by docopt after --help and --version
-            return int(stop.code or 0)
+            code = int(stop.code or 0)
+            if problem := flush_or_discard():
+                return fail(f"tsgkit: {message_of(problem)}", exit_code_of(problem))
         return code
 
     return guarded
 
 
 def fail(message: str, code: int) -> int:
-    print(message, file=sys.stderr)
+    with contextlib.suppress(OSError):  # of a full disk, for instance; the code remains
+        print(message, file=sys.stderr, flush=True)
     return code
+
+
+def flush_or_discard() -> OSError | None:
+    """Write what is left of stdout; if that fails, discard it and return the error."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        discard_stdout()
+        return error
+    return None
 
 
 def parse_arguments(usage: str | None, argv: Sequence[str]) -> dict[str, Any]:

@@ -29,7 +29,8 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from tsgkit import __version__
-from tsgkit.errors import JobError, TsgkitError, UsageError
+from tsgkit.errors import JobError, TsgkitError, UsageError, message_of
+from tsgkit.overwriting import note_input
 from tsgkit.streams import until_failure
 
 BACKENDS = ("local", "joblib", "dask")
@@ -142,7 +143,7 @@ def outcome_of(task: Task, shared: Shared, item: Any, link: Link) -> dict[str, A
     try:
         return {"value": task(shared, item, link)}
     except (TsgkitError, OSError, MemoryError) as error:
-        return {"error": str(error) or type(error).__name__}
+        return {"error": message_of(error) or type(error).__name__}
     except Exception:  # a mistake of ours: all of it is needed to find it
         return {"error": traceback.format_exc()}
 
@@ -429,7 +430,10 @@ class DaskBackend(Backend):
         self.dask = distributed
         try:
             # Dask itself would wait for ever for a file that is not there.
-            address = json.loads(Path(scheduler).read_text())["address"] if scheduler.endswith(".json") else scheduler
+            address = scheduler
+            if scheduler.endswith(".json"):
+                note_input(scheduler)
+                address = json.loads(Path(scheduler).read_text())["address"]
             self.client = distributed.Client(address, set_as_default=False, timeout=SECONDS_FOR_WORKERS)
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise UsageError(f"--scheduler={scheduler}: no Dask scheduler answers there ({error})") from None

@@ -1,16 +1,55 @@
-"""Errors that a user can cause and fix. Commands print them without a traceback and exit with 2 (`JobError`: 1)."""
+"""Errors that a user can cause and fix, and the exit codes of all commands.
+
+Commands print these errors without a traceback. This is the only place where exit codes are defined.
+"""
+
+from typing import ClassVar
+
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_REFUSED = 3
+EXIT_MEMORY = 4
+EXIT_INTERRUPTED = 130
+
+# What each code means, for the manual.
+EXIT_CODES = {
+    0: "Success.",
+    EXIT_FAILED: "The job failed: full disk, read or write error, broken pipe, another process writes the same file,"
+    " lost workers, or some of several chains did not finish.",
+    EXIT_USAGE: "The options or the input are invalid. The message names the option, or the file, line and column.",
+    EXIT_REFUSED: "Refused: the command would have written onto one of its inputs, or replaced a trained model, a"
+    " checkpoint or partial results without being asked to. Nothing was changed.",
+    EXIT_MEMORY: "Not enough memory.",
+    EXIT_INTERRUPTED: "Interrupted by Ctrl-C.",
+}
 
 
 class TsgkitError(Exception):
-    """The input or an option is wrong; the message says where, and what to do."""
+    """The input or an option is wrong; the message says where, and what to do.
+
+    Attributes
+    ----------
+    exit_code : int
+        The exit code of a command that ends with this error.
+    """
+
+    exit_code: ClassVar[int] = EXIT_USAGE
 
 
 class JobError(TsgkitError):
     """The input and the options are right, but the job failed."""
 
+    exit_code = EXIT_FAILED
+
 
 class UsageError(TsgkitError):
     """The value of an option is not allowed."""
+
+
+class OverwriteError(TsgkitError):
+    """The job would have destroyed a file that it must keep: an input, or earlier results."""
+
+    exit_code = EXIT_REFUSED
 
 
 class TreebankError(TsgkitError):
@@ -35,3 +74,34 @@ class TreebankError(TsgkitError):
         self.reason = reason or problem.partition(":")[0]
         place = ":".join(str(part) for part in (path, line, column) if part not in ("", None))
         super().__init__(f"{place}: {problem}" if place else problem)
+
+
+def message_of(error: BaseException) -> str:
+    """An error that a user can cause, as one line."""
+    if isinstance(error, MemoryError):
+        return "not enough memory for this job"
+    if isinstance(error, KeyboardInterrupt):
+        return str(error) or "interrupted"
+    if isinstance(error, OSError):
+        place = f"{error.filename}: " if error.filename else ""
+        return f"{place}{error.strerror or error}"
+    return str(error)
+
+
+def exit_code_of(error: BaseException) -> int:
+    """The exit code of a command that ends with this error.
+
+    Examples
+    --------
+    >>> exit_code_of(UsageError("--top=x: not a whole number")), exit_code_of(MemoryError())
+    (2, 4)
+    """
+    if isinstance(error, TsgkitError):
+        return error.exit_code
+    if isinstance(error, MemoryError):
+        return EXIT_MEMORY
+    if isinstance(error, KeyboardInterrupt):
+        return EXIT_INTERRUPTED
+    # A file that is named on the command line and does not exist is wrong input.
+    is_wrong_input = isinstance(error, FileNotFoundError | IsADirectoryError | NotADirectoryError)
+    return EXIT_USAGE if is_wrong_input else EXIT_FAILED

@@ -16,7 +16,11 @@ import tempfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, BinaryIO, TextIO, cast
+from typing import IO, Any, BinaryIO, TextIO, cast
+
+from tsgkit.errors import UsageError
+from tsgkit.locks import require_free
+from tsgkit.overwriting import note_input, note_output
 
 GZIP_MAGIC = b"\x1f\x8b"
 XZ_MAGIC = b"\xfd7zXZ\x00"
@@ -26,6 +30,11 @@ DAMAGED_ARCHIVE = (gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError)
 # A few compressed bytes may expand to more than the memory: no line, and no file that is read at once, may be longer.
 LONGEST_LINE = 1 << 26
 LARGEST_TEXT = 1 << 31
+# Treebanks and text are compressed to a fifth or a twentieth. What expands to more than this ratio is hostile, or very
+# repetitive; files that expand to little are read in any case.
+LARGEST_EXPANSION = 250
+FREE_EXPANSION = 1 << 24
+EXPANSION_VARIABLE = "TSGKIT_MAX_EXPANSION"
 # The random part of the name of a temporary file, as `tempfile` makes it.
 PART_LETTERS = 8
 
@@ -34,14 +43,75 @@ PART_LETTERS = 8
 def open_binary(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Open a file, or stdin for ``-``, for reading bytes; gzip and xz are decompressed, whatever the name is."""
     with contextlib.ExitStack() as stack:
-        raw = sys.stdin.buffer if str(path) == "-" else stack.enter_context(open(path, "rb"))
-        magic = raw.peek(len(XZ_MAGIC))  # type: ignore[union-attr]
-        if magic.startswith(GZIP_MAGIC):
-            yield cast(BinaryIO, stack.enter_context(gzip.open(raw)))
-        elif magic.startswith(XZ_MAGIC):
-            yield cast(BinaryIO, stack.enter_context(lzma.open(raw)))
-        else:
-            yield cast(BinaryIO, raw)
+        raw = standard_input() if str(path) == "-" else stack.enter_context(open(path, "rb"))
+        note_input(path if str(path) != "-" else descriptor_of(raw), name="the standard input" if path == "-" else "")
+        magic = raw.peek(len(XZ_MAGIC))  # type: ignore[attr-defined]
+        if not magic.startswith((GZIP_MAGIC, XZ_MAGIC)):
+            yield raw
+            return
+        counted = CountedReads(raw)
+        packed = cast(BinaryIO, io.BufferedReader(counted))
+        unpack = gzip.open if magic.startswith(GZIP_MAGIC) else lzma.open
+        unpacked = cast(BinaryIO, stack.enter_context(unpack(packed)))
+        yield cast(BinaryIO, io.BufferedReader(BoundedExpansion(unpacked, counted)))
+
+
+def standard_input() -> BinaryIO:
+    return cast(BinaryIO, sys.stdin.buffer)
+
+
+def descriptor_of(file: BinaryIO) -> int:
+    """The descriptor of a file, or -1 if it has none."""
+    try:
+        return file.fileno()
+    except (OSError, ValueError):
+        return -1
+
+
+class CountedReads(io.RawIOBase):
+    """The bytes of a file, which are counted as they are read."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file, self.n_bytes = file, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.file.read1(len(buffer))  # type: ignore[attr-defined]
+        buffer[: len(data)] = data
+        self.n_bytes += len(data)
+        return len(data)
+
+
+class BoundedExpansion(CountedReads):
+    """Decompressed bytes; a `TooLongError` as soon as they are far more than any text would be compressed from."""
+
+    def __init__(self, file: BinaryIO, packed: CountedReads) -> None:
+        super().__init__(file)
+        self.packed, self.largest_ratio = packed, largest_expansion()
+
+    def readinto(self, buffer: Any) -> int:
+        n_read = super().readinto(buffer)
+        if self.n_bytes > max(FREE_EXPANSION, self.largest_ratio * self.packed.n_bytes):
+            raise TooLongError(
+                f"{self.packed.n_bytes} compressed bytes expand to more than {self.n_bytes >> 20} MB, over"
+                f" {self.largest_ratio:g} times as much; if you trust the file, set {EXPANSION_VARIABLE} to a larger"
+                " ratio, or decompress it first"
+            )
+        return n_read
+
+
+def largest_expansion() -> float:
+    """How many times its size a compressed file may expand to: the default, or that of the environment variable."""
+    text = os.environ.get(EXPANSION_VARIABLE, "")
+    try:
+        ratio = float(text or LARGEST_EXPANSION)
+    except ValueError:
+        ratio = 0.0
+    if not ratio >= 1:
+        raise UsageError(f"{EXPANSION_VARIABLE}={text}: must be a number of at least 1")
+    return ratio
 
 
 class TooLongError(Exception):
@@ -68,13 +138,16 @@ def whole_text(file: BinaryIO, largest: int = LARGEST_TEXT) -> bytes:
 
 
 @contextlib.contextmanager
-def new_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def new_file(path: str | os.PathLike[str], *, is_archive: bool = False) -> Iterator[BinaryIO]:
     """Write a temporary file that replaces `path` when the block ends without an error.
 
     The bytes are on the disk before the file is renamed, so that after a crash there is either the old file or the
-    whole new one.
+    whole new one. A symbolic link stays, and the file that it names is replaced. An input of the same command is not
+    replaced, nor a model by something that is no archive.
     """
-    target = Path(path)
+    target = Path(os.path.realpath(path))
+    note_output(target, is_archive=is_archive)
+    require_free(target)
     if target.is_dir():
         raise IsADirectoryError(21, "is a folder; name a file", str(target))
     if target.exists() and not target.is_file():  # a pipe or a device is written directly
@@ -130,7 +203,8 @@ def open_output(path: str | os.PathLike[str] = "-") -> Iterator[TextIO]:
         with tempfile.SpooledTemporaryFile(max_size=1 << 20, mode="w+", encoding="utf-8", newline="\n") as spool:
             yield cast(TextIO, spool)
             spool.seek(0)
-            sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+            if isinstance(sys.stdout, io.TextIOWrapper):
+                sys.stdout.reconfigure(encoding="utf-8")
             shutil.copyfileobj(spool, sys.stdout)
         return
     with new_file(path) as file, contextlib.ExitStack() as stack:

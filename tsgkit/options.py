@@ -100,6 +100,12 @@ def backend_of(arguments: dict[str, Any]) -> Backend:
     return make_backend(name, optional_integer(arguments, "--jobs", 1), arguments["--scheduler"])
 
 
+def require_one(arguments: dict[str, Any], *options: str) -> None:
+    """Refuse options that contradict each other."""
+    if len(given := [option for option in options if arguments[option]]) > 1:
+        raise UsageError(f"{' and '.join(given)} contradict each other: give one of them")
+
+
 def seed_of(arguments: dict[str, Any]) -> int:
     """The seed: any whole number from 0 on."""
     seed = integer(arguments, "--seed", 0)

@@ -17,9 +17,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO
 
-from tsgkit.errors import JobError, UsageError
+from tsgkit.errors import JobError, OverwriteError, UsageError
 from tsgkit.files import COMPRESSED_ENDINGS, new_file, open_output, sync_folder
-from tsgkit.locks import hold
+from tsgkit.locks import hold, require_free
+from tsgkit.overwriting import note_output
 
 SECONDS_BETWEEN_COMMITS = 1.0
 BLOCK = 1 << 20
@@ -35,7 +36,9 @@ class PartialOutput:
     identity : dict
         What the records depend on, besides the input, as JSON values: a job is resumed only with the same identity.
     resume : bool
-        Whether the records of a killed job of the same identity are kept; otherwise they are removed.
+        Whether to continue from the records of a killed job of the same identity.
+    force : bool
+        Whether to discard the records of a killed job; otherwise they are not replaced.
     blank_line_ends : bool
         Whether a record ends with a blank line; otherwise every line is a record.
 
@@ -45,13 +48,24 @@ class PartialOutput:
         Records in the file.
     is_finished : bool
         Whether all records of the job to be resumed are in `path` already.
+
+    Raises
+    ------
+    OverwriteError
+        If a killed job has left records, and neither `resume` nor `force` is given; or if `path` is an input.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], identity: dict[str, Any], *, resume: bool, blank_line_ends: bool = False
+        self,
+        path: str | os.PathLike[str],
+        identity: dict[str, Any],
+        *,
+        resume: bool,
+        force: bool = False,
+        blank_line_ends: bool = False,
     ) -> None:
-        self.path = Path(path)
-        self.partial, self.journal = Path(f"{path}.partial"), Path(f"{path}.partial.json")
+        self.path, self.force = Path(os.path.realpath(path)), force
+        self.partial, self.journal = Path(f"{self.path}.partial"), Path(f"{self.path}.partial.json")
         self.identity = json.loads(json.dumps(identity))
         self.blank_line_ends = blank_line_ends
         self.n_done = self.n_resumed = 0
@@ -62,8 +76,11 @@ class PartialOutput:
         self.next_commit = 0.0
         if self.path.is_dir():
             raise IsADirectoryError(errno.EISDIR, "is a folder; name a file", str(self.path))
+        require_free(self.path)
         self.is_finished = resume and self.was_finished()
         if not self.is_finished:
+            for output in (self.path, self.partial, self.journal):
+                note_output(output)
             self.file = self.open(resume)
 
     # ---- start ---------------------------------------------------------------------------------------
@@ -88,7 +105,8 @@ class PartialOutput:
                 self.read_journal()
                 self.find_end(file)
             else:
-                self.journal.unlink(missing_ok=True)
+                if not self.force:
+                    self.require_nothing_left()
                 file.truncate(0)
                 self.committed = {"n_done": 0, "n_bytes": 0, "digest": self.digest.hexdigest()}
                 self.write_journal()
@@ -96,6 +114,18 @@ class PartialOutput:
             file.close()
             raise
         return file
+
+    def require_nothing_left(self) -> None:
+        """Refuse to discard the records of a killed job, or a file that only has the name of one."""
+        if not self.partial.stat().st_size:
+            return
+        if not self.journal.exists():
+            raise OverwriteError(f"{self.partial}: exists, but is not of an unfinished job; --force replaces it")
+        n_lines = sum(1 for _ in open_lines(self.partial))
+        raise OverwriteError(
+            f"{self.partial}: holds {n_lines} lines of a job that was not finished; --resume continues it,"
+            " --force discards it, another --output keeps it"
+        )
 
     def read_journal(self) -> None:
         try:
@@ -112,7 +142,9 @@ class PartialOutput:
             raise self.not_resumable(f"it is of another job ({', '.join(names) or 'its kind'} differ)")
 
     def not_resumable(self, problem: str) -> UsageError:
-        return UsageError(f"{self.partial}: {problem}; name another --output, or leave out --resume to start again")
+        return UsageError(
+            f"{self.partial}: {problem}; name another --output, or give --force instead of --resume to discard it"
+        )
 
     def find_end(self, file: BinaryIO) -> None:
         """Truncate the file after its last whole record, which may come after the last committed one."""
@@ -214,3 +246,9 @@ class PartialOutput:
                 self.journal.unlink(missing_ok=True)
         finally:
             self.file.close()
+
+
+def open_lines(path: Path) -> Iterator[bytes]:
+    """The lines of a file."""
+    with open(path, "rb") as file:
+        yield from file

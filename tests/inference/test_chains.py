@@ -13,6 +13,7 @@ from processes import descendants, needs_proc, wait_until
 
 from tsgkit.archive import read_archive
 from tsgkit.distributed import Backend, Outcome, outcome_of
+from tsgkit.errors import OverwriteError
 from tsgkit.inference.chains import Chains, Plan, chain_path, chain_seeds
 from tsgkit.inference.checkpoint import beside, checkpoint_path
 from tsgkit.inference.insertion import InsertionSettings
@@ -124,9 +125,11 @@ def test_interrupted_chains_go_on_where_they_were(corpus, tmp_path):
     assert chain_path(tmp_path / "m", 1).read_bytes() == alone(corpus, tmp_path, 1)
 
 
-def test_without_resume_chains_begin_anew(corpus, tmp_path):
+def test_forced_chains_start_at_the_beginning(corpus, tmp_path):
     list(chains_of(corpus, tmp_path).run(Here()))
-    chains = chains_of(corpus, tmp_path)
+    with pytest.raises(OverwriteError, match=r"m.checkpoint.chain01: holds a run .* tsg after iteration 20"):
+        list(chains_of(corpus, tmp_path).run(Here()))
+    chains = chains_of(corpus, tmp_path, force=True)
     reports = []
     backend = Here()
     backend.hear = lambda index, message, on_message: reports.append(message["done"])
@@ -217,7 +220,7 @@ def test_ctrl_c_stops_all_with_checkpoints(tmp_path):
     time.sleep(0.5)
     os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to the chains as well
     table, talk = process.communicate(timeout=600)
-    assert (process.returncode, table) == (1, "")
+    assert (process.returncode, table) == (130, "")
     assert "Traceback" not in talk
     assert "interrupted; --resume continues from there" in talk
     assert not (tmp_path / "m").exists()

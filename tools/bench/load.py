@@ -42,8 +42,8 @@ from typing import Any
 
 import numpy as np
 
-from tsgkit.cli import EXIT_FAILED, command, integer, number, parse_arguments
-from tsgkit.errors import JobError
+from tsgkit.cli import command, integer, number, parse_arguments
+from tsgkit.errors import EXIT_FAILED, JobError
 from tsgkit.models.cfg import cfg_model
 from tsgkit.treebank import Binarization, UnknownWords, load, prepare
 

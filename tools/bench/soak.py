@@ -28,8 +28,8 @@ from typing import Any
 
 import numpy as np
 
-from tsgkit.cli import EXIT_FAILED, command, integer, number, parse_arguments
-from tsgkit.errors import JobError, UsageError
+from tsgkit.cli import command, integer, number, parse_arguments
+from tsgkit.errors import EXIT_FAILED, JobError, UsageError
 from tsgkit.inference.insertion import InsertionSettings
 from tsgkit.inference.settings import Settings
 from tsgkit.inference.srtsg import SrSettings

@@ -37,8 +37,8 @@ from typing import Any
 
 from nltk.tree import Tree
 
-from tsgkit.cli import EXIT_FAILED, command, integer, parse_arguments
-from tsgkit.errors import UsageError
+from tsgkit.cli import command, integer, parse_arguments
+from tsgkit.errors import EXIT_FAILED, UsageError
 from tsgkit.evaluation.report import columns
 from tsgkit.models.cfg import cfg_model
 from tsgkit.progress import progress

@@ -192,7 +192,7 @@ def trained(job: Job, corpus: FlatCorpus, output: Path, quiet: bool) -> Figures:
     """Train a model and write it; returns its time, size and history."""
     is_whole = not checkpoint_path(output).exists()
     started = time.process_time()
-    run = Run(training_of(job, corpus), output, resume=True, quiet=quiet)
+    run = Run(training_of(job, corpus), output, resume=True, force=True, quiet=quiet)
     model = run.run()
     if run.interrupted:
         raise KeyboardInterrupt

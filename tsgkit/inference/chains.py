@@ -7,6 +7,7 @@ If one fails, the others are not affected.
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,9 @@ import numpy as np
 
 from tsgkit import __version__
 from tsgkit.distributed import Backend, Link, Shared, require_same_version
+from tsgkit.errors import OverwriteError
 from tsgkit.files import new_file
-from tsgkit.inference.checkpoint import beside, checkpoint_path
+from tsgkit.inference.checkpoint import beside, checkpoint_path, files_of_run, require_new
 from tsgkit.inference.convergence import QUANTITIES, Diagnosis, diagnose, kept_draws
 from tsgkit.inference.entry import MODELS
 from tsgkit.inference.loop import CHECKPOINT_EVERY, Run, Watch
@@ -25,8 +27,13 @@ from tsgkit.inference.settings import Settings
 from tsgkit.inference.start import Start
 from tsgkit.inference.training import Training
 from tsgkit.interruption import interruptible
+from tsgkit.locks import sole_writer
+from tsgkit.overwriting import allow_replacing, note_output
 from tsgkit.progress import progress
 from tsgkit.treebank import FlatCorpus
+
+# How long a chain waits for the locks of its files, which a process that was killed may still hold.
+SECONDS_FOR_LOCKS = 30.0
 
 
 @dataclass(frozen=True)
@@ -164,6 +171,8 @@ class Chains:
     n_chains : int
     resume : bool
         Continue from existing checkpoints.
+    force : bool
+        Replace existing files of these chains, and discard their checkpoints.
     quiet : bool
         No progress bar.
     start : path, optional
@@ -176,9 +185,11 @@ class Chains:
     seed: int
     n_chains: int
     resume: bool = False
+    force: bool = False
     quiet: bool = False
     start: Path | None = None
     interrupted: bool = False
+    is_locked: bool = field(init=False, default=False)
     chains: list[Chain] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -187,14 +198,65 @@ class Chains:
         seeds = chain_seeds(self.seed, self.n_chains)
         self.chains = [Chain(number, seed, chain_path(self.output, number)) for number, seed in enumerate(seeds, 1)]
 
+    @property
+    def shared_files(self) -> list[Path]:
+        """The files that belong to all chains together."""
+        return [*files_of_run(self.output), beside(self.output, "convergence.tsv")]
+
+    @contextmanager
+    def sole_writer(self) -> Iterator[None]:
+        """Hold the lock of the output in this block; within another such block, that one counts.
+
+        Raises
+        ------
+        JobError
+            If another process is writing the same files.
+        OverwriteError
+            If files of this output exist, and neither `resume` nor `force` allows to replace them.
+        """
+        if self.is_locked:
+            yield
+            return
+        with sole_writer(*self.shared_files):
+            self.is_locked = True
+            try:
+                self.require_new()
+                yield
+            finally:
+                self.is_locked = False
+
+    def require_new(self) -> None:
+        """Refuse to replace files of another run."""
+        own = [path for chain in self.chains for path in files_of_run(chain.path)]
+        for path in (*self.shared_files, *own):
+            note_output(path, is_archive=True)
+        if self.force:
+            for path in (*self.shared_files, *own):
+                allow_replacing(path)
+            return
+        if not self.resume:
+            require_new([*self.shared_files, *own])
+            return
+        for chain in self.chains:
+            require_new(files_of_run(chain.path), resume=True)
+        if self.output.exists() and not any(is_same_content(self.output, path) for path in self.all_models()):
+            raise OverwriteError(
+                f"{self.output}: is not the model of one of these chains; --force replaces it, another --output"
+                " keeps it"
+            )
+
     def run(self, backend: Backend) -> Iterator[Chain]:
         """Run all chains; each is yielded when it ends: finished, interrupted or failed."""
         if not self.output.parent.is_dir():
             raise FileNotFoundError(2, "No such folder", str(self.output.parent))
-        if not self.resume:
-            # A chain always continues from its checkpoint, also if the worker that began it was lost.
-            for chain in self.chains:
-                checkpoint_path(chain.path).unlink(missing_ok=True)
+        with self.sole_writer():
+            if self.force and not self.resume:
+                # A chain always continues from its checkpoint, also if the worker that began it was lost.
+                for chain in self.chains:
+                    checkpoint_path(chain.path).unlink(missing_ok=True)
+            yield from self.run_alone(backend)
+
+    def run_alone(self, backend: Backend) -> Iterator[Chain]:
         start = None if self.start is None else as_array(self.start.read_bytes())
         corpus = as_array(self.corpus.to_bytes())
         shared = {"version": __version__, "plan": self.plan.to_dict(), "corpus": corpus, "start": start}
@@ -236,13 +298,17 @@ class Chains:
     def stale_files(self) -> list[Path]:
         """Model files of chains of other runs, beside the output."""
         current = {chain.path for chain in self.chains}
+        return [path for path in self.all_models() if path not in current]
+
+    def all_models(self) -> list[Path]:
+        """The model files of all chains of this output, also of those of other runs."""
         pattern = f"{self.output.name}.chain"
         found = (path for path in self.output.parent.iterdir() if path.name.startswith(pattern))
-        return sorted(path for path in found if path.name.removeprefix(pattern).isdigit() and path not in current)
+        return sorted(path for path in found if path.name.removeprefix(pattern).isdigit())
 
     def choose(self, chain: Chain) -> None:
         """Make a chain's model the output."""
-        with open(chain.path, "rb") as source, new_file(self.output) as target:
+        with open(chain.path, "rb") as source, new_file(self.output, is_archive=True) as target:
             shutil.copyfileobj(source, target)
 
     def diagnose(self) -> list[Diagnosis]:
@@ -251,6 +317,11 @@ class Chains:
         with new_file(beside(self.output, "convergence.tsv")) as file:
             file.write(diagnosis_table(found).encode())
         return found
+
+
+def is_same_content(first: Path, second: Path) -> bool:
+    """Whether two files have the same bytes."""
+    return first.stat().st_size == second.stat().st_size and first.read_bytes() == second.read_bytes()
 
 
 def diagnosis_table(diagnoses: Sequence[Diagnosis]) -> str:
@@ -271,7 +342,9 @@ def run_chain(shared: Shared, item: dict[str, Any], link: Link) -> dict[str, Any
     corpus = FlatCorpus.load("the treebank that was sent", shared["corpus"].tobytes())
     plan = Plan.from_dict(shared["plan"])
     start = None if shared["start"] is None else Start.load("the start that was sent", shared["start"].tobytes())
-    run = plan.run(corpus, item["seed"], Path(item["output"]), start, resume=True, watch=watch_of(link))
+    # What exists was checked before; a process that was killed may still hold its locks for a moment.
+    options = {"resume": True, "force": True, "patience": SECONDS_FOR_LOCKS}
+    run = plan.run(corpus, item["seed"], Path(item["output"]), start, **options, watch=watch_of(link))
     run.run()
     return {"done": run.done, "history": {name: run.history[name] for name in QUANTITIES if name in run.history}}
 

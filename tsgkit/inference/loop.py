@@ -12,17 +12,26 @@ from pathlib import Path
 
 import numpy as np
 
-from tsgkit.errors import UsageError
+from tsgkit.errors import OverwriteError, TsgkitError, UsageError
 from tsgkit.files import open_output, remove_parts
-from tsgkit.inference.checkpoint import Checkpoint, checkpoint_path, records_path, require_room
+from tsgkit.inference.checkpoint import (
+    Checkpoint,
+    checkpoint_path,
+    files_of_run,
+    records_path,
+    require_new,
+    require_room,
+)
 from tsgkit.inference.phases import Record
 from tsgkit.inference.training import Training
 from tsgkit.interruption import interruptible
 from tsgkit.locks import sole_writer
 from tsgkit.models.model import Model
+from tsgkit.overwriting import allow_replacing, note_output
 from tsgkit.progress import progress
 
 SECONDS = "seconds"
+UNFINISHED = "unfinished"  # the key in `Model.info` of a model whose training was interrupted
 CHECKPOINT_EVERY = 100
 # Called after every iteration with its number and record; returns whether to stop.
 Watch = Callable[[int, Record], bool]
@@ -41,11 +50,15 @@ class Run:
         Iterations between checkpoints.
     resume : bool
         Continue from the checkpoint if there is one.
+    force : bool
+        Replace existing files of this output; with `resume`, only those without a checkpoint.
     quiet : bool
         No progress bar.
     watch : callable, optional
         Called after every iteration; returns whether to stop. By default a progress bar shows the run and Ctrl-C stops
         it.
+    patience : float
+        Seconds to wait for a killed process that may still hold the lock of these files.
 
     Examples
     --------
@@ -63,11 +76,15 @@ class Run:
     output: Path
     checkpoint_every: int = CHECKPOINT_EVERY
     resume: bool = False
+    force: bool = False
     quiet: bool = False
     watch: Watch | None = None
     done: int = 0
     history: dict[str, list[float]] = field(default_factory=dict)
     interrupted: bool = False
+    # Whether an unfinished model was not written, because another one is there.
+    keeps_other: bool = False
+    patience: float = 0.0
 
     @property
     def iterations(self) -> int:
@@ -75,24 +92,46 @@ class Run:
         return self.training.iterations
 
     def run(self) -> Model:
-        """Train to the end, or until interrupted; in both cases the model is written and returned.
+        """Train to the end, or until interrupted; in both cases the model is returned.
+
+        It is written in both cases, too, but an unfinished model does not replace another one (`force`).
 
         Raises
         ------
         JobError
             If another process is training the same model.
+        OverwriteError
+            If files of this output exist, and neither `resume` nor `force` allows to replace them.
         """
-        with sole_writer(self.output):
-            for path in (self.output, checkpoint_path(self.output), records_path(self.output)):
+        files = files_of_run(self.output)
+        with sole_writer(*files, patience=self.patience):
+            for path in files:
+                note_output(path, is_archive=True)
+            self.require_new()
+            for path in files:
                 remove_parts(path)
-            return self.run_alone()
+            return self.run_alone() if self.iterations else self.run_without_iterations()
+
+    def require_new(self) -> None:
+        """Refuse to replace files that exist, as `run` does."""
+        if self.force:
+            for path in files_of_run(self.output):
+                allow_replacing(path)
+        elif self.iterations or not self.resume:
+            require_new(files_of_run(self.output), resume=self.resume)
+
+    def run_without_iterations(self) -> Model:
+        """Count; resumed, an existing model must be the same."""
+        self.training.start()
+        model = self.training.model()
+        if self.resume and not self.force and self.output.exists():
+            if self.output.read_bytes() != model.to_bytes():
+                raise OverwriteError(f"{self.output}: holds something else; --force replaces it")
+            return model
+        model.save(self.output)
+        return model
 
     def run_alone(self) -> Model:
-        if not self.iterations:
-            self.training.start()
-            model = self.training.model()
-            model.save(self.output)
-            return model
         self.begin()
         with self.watched() as watch:
             while self.done < self.iterations and not self.interrupted:
@@ -139,8 +178,12 @@ class Run:
         # How long it took is not part of the model: the same training gives the same file.
         names = [name for name in self.history if name != SECONDS]
         model.state |= {f"history_{name}": np.array(self.history[name]) for name in names}
-        model.save(self.output)
-        self.write_records()
+        if self.done < self.iterations:
+            model.info[UNFINISHED] = True
+            self.keeps_other = is_other_result(self.output)
+        if not self.keeps_other:
+            model.save(self.output)
+            self.write_records()
         return model
 
     def write_records(self) -> None:
@@ -173,3 +216,13 @@ class Run:
     def interrupt(self) -> None:
         """Stop after the current iteration."""
         self.interrupted = True
+
+
+def is_other_result(path: Path) -> bool:
+    """Whether a file exists that is not the model of an unfinished training."""
+    if not path.exists():
+        return False
+    try:
+        return not Model.load(path, path.read_bytes()).info.get(UNFINISHED, False)
+    except TsgkitError:
+        return True

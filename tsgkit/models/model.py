@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tsgkit import __version__
-from tsgkit.archive import ArchiveError, read_archive, require, take_array, write_archive
+from tsgkit.archive import ArchiveError, archive_bytes, read_archive, require, take_array, write_archive
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.treebank import FlatCorpus, Preparation
 from tsgkit.treebank.binarize import undo_label
@@ -85,6 +85,14 @@ class Model:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one file, whole or not at all."""
+        write_archive(path, KIND, VERSION, *self.to_parts())
+
+    def to_bytes(self) -> bytes:
+        """The bytes that `save` writes."""
+        return archive_bytes(KIND, VERSION, *self.to_parts())
+
+    def to_parts(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """The header and the arrays of an archive."""
         header: dict[str, Any] = {
             "model": self.kind,
             "preparation": self.preparation.to_dict(),
@@ -106,7 +114,7 @@ class Model:
             if others := {name: value for name, value in settings.items() if name != "preparation"}:
                 header["corpus"]["settings"] = others
             arrays.update({f"corpus.{name}": array for name, array in corpus_arrays.items()})
-        write_archive(path, KIND, VERSION, header, arrays)
+        return header, arrays
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], content: bytes | None = None) -> "Model":

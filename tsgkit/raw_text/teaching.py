@@ -21,7 +21,7 @@ from tsgkit.distributed import Backend
 from tsgkit.errors import JobError, TreebankError
 from tsgkit.files import new_file
 from tsgkit.inference.chains import Chains, Plan
-from tsgkit.inference.checkpoint import beside
+from tsgkit.inference.checkpoint import beside, files_of_run, require_new
 from tsgkit.parsing.lines import ParsedLine, ParsePlan, parse_chunk, shared_models
 from tsgkit.progress import progress
 from tsgkit.raw_text.sentences import RawSentences
@@ -54,6 +54,8 @@ class Teaching:
         Those of the teachers are spawned from it.
     resume : bool
         Continue from what an interrupted job has done.
+    force : bool
+        Replace existing files.
     quiet : bool
         No progress bars.
 
@@ -69,6 +71,7 @@ class Teaching:
     output: Path
     seed: int
     resume: bool = False
+    force: bool = False
     quiet: bool = False
     interrupted: bool = False
     chains: Chains = field(init=False)
@@ -79,7 +82,7 @@ class Teaching:
         # The student's seed spawns chains of its own: the teachers' seeds are others.
         seed = self.seed ^ int.from_bytes(hashlib.sha256(b"teachers").digest()[:7])
         n_teachers = self.settings.teachers
-        options: dict[str, Any] = {"resume": self.resume, "quiet": self.quiet}
+        options: dict[str, Any] = {"resume": self.resume, "force": self.force, "quiet": self.quiet}
         self.chains = Chains(self.plan, self.corpus, beside(self.output, "teachers"), seed, n_teachers, **options)
 
     @property
@@ -111,6 +114,8 @@ class Teaching:
         JobError
             If one of them fails.
         """
+        if not (self.resume or self.force):
+            require_new([*files_of_run(self.output), self.parsed_path, self.record_path])
         for chain in self.chains.run(backend):
             if chain.error:
                 raise JobError(f"teacher {chain.number} failed: {chain.error}")
@@ -134,7 +139,7 @@ class Teaching:
             return record
         self.record_path.unlink(missing_ok=True)
         tally: Counter[str] = Counter()
-        with PartialOutput(self.parsed_path, identity, resume=self.resume) as output:
+        with PartialOutput(self.parsed_path, identity, resume=self.resume, force=self.force) as output:
             if not output.is_finished:
                 self.write_parses(output, backend, contents, threads)
         with open(self.parsed_path, "rb") as file:

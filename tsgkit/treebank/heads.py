@@ -7,9 +7,9 @@ an example of it.
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from tsgkit.errors import TreebankError
+from tsgkit.files import open_binary, whole_text
 from tsgkit.treebank.clean import strip_function
 
 OTHER_LABELS = "*"
@@ -203,7 +203,8 @@ class HeadRules:
 
 def read_rules(path: str | os.PathLike[str]) -> str:
     """The text of a file with head rules."""
-    content = Path(path).read_bytes()
+    with open_binary(path) as file:
+        content = whole_text(file)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

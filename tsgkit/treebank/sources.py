@@ -15,6 +15,7 @@ from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError, UsageError
 from tsgkit.files import DAMAGED_ARCHIVE, TooLongError, lines_of, open_binary, open_output
+from tsgkit.overwriting import note_input
 from tsgkit.streams import BYTE_ORDER_MARK, FirstLines
 from tsgkit.treebank.formats import (
     AUTO,
@@ -110,6 +111,8 @@ def read_file(path: str, format: str, options: ReadOptions) -> Iterator[Tree]:
             yield from reader.read(first_lines.whole_file(), path, chosen)
         except DAMAGED_ARCHIVE as error:
             raise TreebankError(f"{DAMAGED} ({error})", path) from None
+        except TooLongError as error:
+            raise TreebankError(str(error), path) from None
 
 
 def find_files(name: str) -> list[str]:
@@ -171,6 +174,8 @@ def read_nltk(name: str, skipped: list[TreebankError] | None = None, files: list
         raise TreebankError(f"NLTK has no corpus {corpus_name!r}; the names are those in nltk.corpus", name)
     try:
         sentences = corpus.parsed_sents() if files is None else corpus.parsed_sents(files)
+        for path in corpus.abspaths():
+            note_input(str(path))
     except LookupError as error:  # NLTK's message says how to download it
         raise TreebankError(f"the corpus is not on this machine\n{error}", name) from None
     except (AttributeError, NotImplementedError, TypeError):
