@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 from processes import descendants, needs_proc, wait_until
 
-from tsgkit import distributed
-from tsgkit.distributed import WINDOW, HubLink, make_backend, outcome_of, require_same_version
+from tsgkit.distributed import cluster as dask_cluster
+from tsgkit.distributed import make_backend, outcome_of, require_same_version
+from tsgkit.distributed.base import WINDOW, lost
+from tsgkit.distributed.hub import HubLink
 from tsgkit.errors import JobError, UsageError
 from tsgkit.inference.chains import chain_path, chain_seeds
 from tsgkit.models.model import Model
@@ -259,7 +261,7 @@ def test_ctrl_c_stops_chains_on_a_cluster(cluster, tmp_path):
 
 
 def test_no_scheduler_and_no_worker(cluster, monkeypatch, tmp_path):
-    monkeypatch.setattr(distributed, "SECONDS_FOR_WORKERS", 0.5)
+    monkeypatch.setattr(dask_cluster, "SECONDS_FOR_WORKERS", 0.5)
     with pytest.raises(UsageError, match="no Dask scheduler answers there"):
         make_backend("dask", scheduler="tcp://127.0.0.1:9")
     with pytest.raises(UsageError, match="no Dask scheduler answers there"):
@@ -309,4 +311,4 @@ def test_a_backend_that_is_not_installed(monkeypatch):
 
 
 def test_lost_workers_are_no_fault_of_the_options():
-    assert isinstance(distributed.lost("part 3 of the input", "a worker"), JobError)
+    assert isinstance(lost("part 3 of the input", "a worker"), JobError)

@@ -487,7 +487,7 @@ def test_interrupted_at_work(model, tmp_path, threads):
         time.sleep(0.02)
     started.send_signal(signal.SIGINT)
     _, error = started.communicate(timeout=60)
-    assert (started.returncode, error) == (1, b"tsgkit: interrupted\n")
+    assert (started.returncode, error) == (130, b"tsgkit: interrupted\n")
     assert sorted(os.listdir(tmp_path)) == ["input", "output.partial", "output.partial.json"]
 
 

@@ -76,7 +76,7 @@ from tsgkit.models.model import Model
 from tsgkit.options import backend_of, require_one
 from tsgkit.overwriting import note_input
 from tsgkit.parser_options import parser_settings
-from tsgkit.parsing.lines import ParsedLine, ParsePlan, parse_chunk, shared_models
+from tsgkit.parsing.lines import ChunkRescue, ParsedLine, ParsePlan, parse_chunk, shared_models
 from tsgkit.parsing.product import parser_of
 from tsgkit.progress import progress
 from tsgkit.resumable import PartialOutput
@@ -190,7 +190,7 @@ def parsed_lines(
     size = integer(arguments, "--chunk", 1)
     numbered = ((first_number + size * place, chunk) for place, chunk in enumerate(chunks(lines, size)))
     try:
-        yield from backend.stream(parse_chunk, shared_models(plan, names, contents, threads), numbered)
+        yield from backend.stream(parse_chunk, shared_models(plan, names, contents, threads), numbered, ChunkRescue())
     finally:
         backend.close()
 
@@ -222,6 +222,8 @@ def parse_all(arguments: dict[str, Any], plan: ParsePlan, contents: list[bytes],
             for parsed in portion:
                 output.write(parsed.text, read.popleft())
                 tally.fallbacks[parsed.fallback] += 1
+                if parsed.problem:
+                    print(f"tsgkit: {parsed.problem}; it has a flat tree", file=sys.stderr)
             tally.places[place] += len(portion)
             bar.update(len(portion))
             if place != HERE:

@@ -13,12 +13,13 @@ from processes import descendants, needs_proc, wait_until
 
 from tsgkit.archive import read_archive
 from tsgkit.distributed import Backend, Outcome, outcome_of
-from tsgkit.errors import OverwriteError
+from tsgkit.errors import JobError, OverwriteError
 from tsgkit.inference.chains import Chains, Plan, chain_path, chain_seeds
 from tsgkit.inference.checkpoint import beside, checkpoint_path
 from tsgkit.inference.insertion import InsertionSettings
 from tsgkit.inference.srtsg import SrSettings
 from tsgkit.inference.tsg import TsgSettings
+from tsgkit.locks import sole_writer
 from tsgkit.models.model import Model
 from tsgkit.treebank import Binarization, UnknownWords, load, prepare
 
@@ -238,6 +239,46 @@ def test_chains_end_when_their_parent_is_killed(tmp_path):
     process.kill()
     process.communicate(timeout=600)
     wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in own))
+
+
+@pytest.mark.slow
+@needs_proc
+def test_two_runs_of_chains_have_two_outputs(tmp_path):
+    """The second is refused and changes nothing; after a kill of the first, the third continues at once."""
+    options = ("--iterations=1000", "--checkpoint-every=1")
+    first = start(tmp_path, *options)
+    wait_until(lambda: all_at_work(tmp_path))
+    for others in ((), ("--force",), ("--resume",), ("--seed=8", "--force")):
+        second = start(tmp_path, *options, *others)
+        _, talk = second.communicate(timeout=600)
+        assert second.returncode == 1
+        assert f"m: another process ({first.pid}) is writing it" in talk
+    assert first.poll() is None
+    assert len(descendants(first.pid, "spawn_main")) == 2
+    first.kill()
+    third = start(tmp_path, *options, "--resume")
+    first.communicate(timeout=600)
+    done = [read_archive(path, "checkpoint", 1)[0]["iteration"] for path in checkpoints(tmp_path)]
+    wait_until(
+        lambda: all(
+            read_archive(path, "checkpoint", 1)[0]["iteration"] > before
+            for path, before in zip(checkpoints(tmp_path), done, strict=True)
+        ),
+        third,
+    )
+    os.killpg(third.pid, signal.SIGINT)
+    _, talk = third.communicate(timeout=600)
+    assert third.returncode in (0, 130)  # 0 if it had come to its end
+    assert "failed" not in talk
+
+
+def test_a_single_training_and_chains_have_two_outputs(corpus, tmp_path):
+    with sole_writer(tmp_path / "m"), pytest.raises(JobError, match="another process"):
+        list(chains_of(corpus, tmp_path).run(Here()))
+    chains = chains_of(corpus, tmp_path)
+    with chains.sole_writer(), pytest.raises(JobError, match="another process"), sole_writer(tmp_path / "m"):
+        pass
+    assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from tsgkit import __version__
-from tsgkit.distributed import Backend, Link, Shared, require_same_version
+from tsgkit.distributed import Backend, Link, require_same_version
+from tsgkit.distributed.base import Shared
 from tsgkit.errors import OverwriteError
 from tsgkit.files import new_file
 from tsgkit.inference.checkpoint import beside, checkpoint_path, files_of_run, require_new
@@ -217,6 +218,8 @@ class Chains:
         if self.is_locked:
             yield
             return
+        if not self.output.parent.is_dir():
+            raise FileNotFoundError(2, "No such folder", str(self.output.parent))
         with sole_writer(*self.shared_files):
             self.is_locked = True
             try:
@@ -247,8 +250,6 @@ class Chains:
 
     def run(self, backend: Backend) -> Iterator[Chain]:
         """Run all chains; each is yielded when it ends: finished, interrupted or failed."""
-        if not self.output.parent.is_dir():
-            raise FileNotFoundError(2, "No such folder", str(self.output.parent))
         with self.sole_writer():
             if self.force and not self.resume:
                 # A chain always continues from its checkpoint, also if the worker that began it was lost.

@@ -5,7 +5,8 @@ from typing import Any
 
 from nltk.tree import Tree
 
-from tsgkit.distributed import Link, Shared, require_same_version
+from tsgkit.distributed import Link, require_same_version
+from tsgkit.distributed.base import Shared
 from tsgkit.evaluation import Evaluation, Parameters, evaluate
 from tsgkit.models.model import Model
 from tsgkit.parsing.product import parser_of

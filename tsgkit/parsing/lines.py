@@ -18,7 +18,8 @@ from nltk.tokenize import TreebankWordTokenizer
 from nltk.tree import Tree
 
 from tsgkit import __version__
-from tsgkit.distributed import Shared, require_same_version, worker_name
+from tsgkit.distributed import require_same_version, worker_name
+from tsgkit.distributed.base import Shared
 from tsgkit.errors import UsageError
 from tsgkit.models.model import Model
 from tsgkit.parsing.base import SentenceParser
@@ -34,10 +35,11 @@ TAGGED_WORD = re.compile(r"(.+)(?<!\\)/([^/]+)", re.DOTALL)
 
 
 class ParsedLine(NamedTuple):
-    """The output for a line of input, and the kind of fallback (``''`` if there was none)."""
+    """The output for a line of input, the kind of fallback (``''`` if there was none), and a problem to report."""
 
     text: str
     fallback: str
+    problem: str = ""
 
 
 @dataclass(frozen=True)
@@ -163,6 +165,26 @@ def parse_chunk(shared: Shared, chunk: tuple[int, list[str]]) -> tuple[str, list
     plan = ParsePlan.from_dict(shared["plan"])
     parsed = plan.parse_lines(PARSERS.get(shared), lines, first_number=first_number, threads=shared["threads"])
     return worker_name(), list(parsed)
+
+
+class ChunkRescue:
+    """For a chunk that kills its workers: it is parsed line by line, and a deadly sentence gets a flat tree."""
+
+    def pieces(self, chunk: tuple[int, list[str]]) -> list[tuple[int, list[str]]]:
+        """A chunk for every line."""
+        first_number, lines = chunk
+        return [(number, [line]) for number, line in enumerate(lines, start=first_number)]
+
+    def give_up(self, shared: Shared, chunk: tuple[int, list[str]], problem: str) -> tuple[str, list[ParsedLine]]:
+        """The flat trees of a chunk of one line, which need no chart."""
+        number, lines = chunk
+        plan = ParsePlan.from_dict(shared["plan"])
+        (parsed,) = plan.parse_lines(PARSERS.get(shared).with_settings(max_length=0), lines, first_number=number)
+        return worker_name(), [parsed._replace(problem=f"sentence {number + 1}: the process that parsed it {problem}")]
+
+    def join(self, results: list[tuple[str, list[ParsedLine]]]) -> tuple[str, list[ParsedLine]]:
+        """The output of a chunk from those of its lines."""
+        return worker_name(), [line for _, lines in results for line in lines]
 
 
 class ParserCache:

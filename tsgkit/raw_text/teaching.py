@@ -22,7 +22,7 @@ from tsgkit.errors import JobError, TreebankError
 from tsgkit.files import new_file
 from tsgkit.inference.chains import Chains, Plan
 from tsgkit.inference.checkpoint import beside, files_of_run, require_new
-from tsgkit.parsing.lines import ParsedLine, ParsePlan, parse_chunk, shared_models
+from tsgkit.parsing.lines import ChunkRescue, ParsedLine, ParsePlan, parse_chunk, shared_models
 from tsgkit.progress import progress
 from tsgkit.raw_text.sentences import RawSentences
 from tsgkit.raw_text.settings import RawTextSettings
@@ -185,7 +185,7 @@ class Teaching:
         portions: Iterable[tuple[str, list[ParsedLine]]]
         portions = (parse_chunk(shared, chunk) for chunk in numbered)
         if backend is not None:
-            portions = backend.stream(parse_chunk, shared, numbered)
+            portions = backend.stream(parse_chunk, shared, numbered, ChunkRescue())
         with progress(None, "parsing raw text", "sentences", total=self.settings.sentences, quiet=self.quiet) as bar:
             bar.update(first)
             for _, portion in portions:
