@@ -83,7 +83,9 @@ def kind_of(path: str | os.PathLike[str]) -> str | None:
     try:
         with zipfile.ZipFile(path) as members, members.open(f"{HEADER}.npy") as file:
             header = json.loads(array_of(file.read(LARGEST_HEADER), HEADER).tobytes())
-    except NOT_AN_ARCHIVE:
+    except NOT_AN_ARCHIVE as error:
+        if isinstance(error, OSError):
+            raise
         return "damaged archive"
     return str(header.get("kind")) if isinstance(header, dict) else None
 

@@ -20,7 +20,7 @@ from typing import IO, Any, BinaryIO, TextIO, cast
 
 from tsgkit.errors import UsageError
 from tsgkit.locks import require_free
-from tsgkit.overwriting import note_input, note_output
+from tsgkit.overwriting import allow_replacing, note_input, note_output
 
 GZIP_MAGIC = b"\x1f\x8b"
 XZ_MAGIC = b"\xfd7zXZ\x00"
@@ -162,6 +162,7 @@ def new_file(path: str | os.PathLike[str], *, is_archive: bool = False) -> Itera
             os.fsync(file.fileno())
         os.chmod(name, 0o666 & ~current_umask())
         os.replace(name, target)
+        allow_replacing(target)
     except BaseException:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(name)

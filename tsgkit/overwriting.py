@@ -27,7 +27,7 @@ class JobFiles:
 
     inputs: dict[Identity, str] = field(default_factory=dict)
     outputs: dict[Identity, str] = field(default_factory=dict)
-    # Files that the user has asked to replace, whatever they hold.
+    # Files that the job may replace whatever they hold: the user has asked to, or the job itself has written them.
     replaceable: set[str] = field(default_factory=set)
 
 
@@ -97,7 +97,7 @@ def note_output(path: Path, *, is_archive: bool = False) -> None:
 
 
 def allow_replacing(path: Path) -> None:
-    """Let this job replace a file whatever it holds, unless it is an input: the user has asked for it."""
+    """Let this job replace a file whatever it holds, unless it is an input: the user has asked for it, or it is new."""
     if current is not None:
         current.replaceable.add(os.path.realpath(path))
 
@@ -109,10 +109,12 @@ def may_replace_anything(path: Path) -> bool:
 
 def is_sealed(path: Path) -> bool:
     """Whether a file ends as archives do."""
-    with contextlib.suppress(OSError), open(path, "rb") as file:
-        file.seek(-SEAL_LENGTH, os.SEEK_END)
-        return file.read(len(SEAL_NAME)) == SEAL_NAME
-    return False
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - SEAL_LENGTH))
+            return file.read(len(SEAL_NAME)) == SEAL_NAME
+    except FileNotFoundError:
+        return False
 
 
 def collision(output: str, source: str) -> OverwriteError:
