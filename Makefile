@@ -12,7 +12,7 @@ MARK ?=
 PYTEST = $(BIN)/pytest --numprocesses=$(JOBS) --dist=loadgroup
 
 .PHONY: help build test test-slow test-all test-checked test-diagnostics test-asan test-valgrind test-pythons coverage \
-	lint ruff cython-lint mypy format docs layers screenshots pictures pages sdist-check demo clean fuzz mutation soak \
+	lint ruff cython-lint mypy format docs layers screenshots pictures pages sdist-check demo clean fuzz mutation io-faults kills soak \
 	bench-eval bench-parse bench-train bench-scaling bench-stream bench-load exp-pcfg exp-cohn2010 exp-shindo2011 \
 	exp-shindo2012
 
@@ -105,6 +105,14 @@ fuzz: build  ## feed damaged inputs to every reader (FUZZ_INPUTS, FUZZ_TARGETS, 
 FAULTS ?=
 mutation: build  ## put deliberate faults into kernels and samplers, one at a time: the tests must detect each
 	PYTHONPATH=tests $(RUN) -m mutation.run $(FAULTS)
+
+# Which scenarios, and options of tests/injection/run.py.
+INJECTION ?=
+io-faults: build  ## let every file call of every command fail once, with each error it can return (INJECTION=--one tsg)
+	PYTHONPATH=tests $(RUN) -m injection.run faults $(INJECTION)
+
+kills: build  ## kill every command at every file call, resume it, and compare the results
+	PYTHONPATH=tests $(RUN) -m injection.run kills $(INJECTION)
 
 soak: build  ## measure the memory over 100,000 parses and 1,000 iterations of every sampler
 	$(RUN) -m tools.bench.soak

@@ -271,6 +271,74 @@ def test_no_scheduler_and_no_worker(cluster, monkeypatch, tmp_path):
         make_backend("dask", scheduler=str(cluster.file))
 
 
+# ---- a sentence that kills its workers ---------------------------------------------------------------------------
+
+# Workers and their children import this at their start: a sentence with the word POISON kills whatever parses it.
+POISON = """
+import os, signal
+from tsgkit.parsing.parser import Parser
+analyse = Parser.analyse
+
+def deadly(self, words, *rest, **options):
+    if "POISON" in words and self.settings.max_length != 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return analyse(self, words, *rest, **options)
+
+Parser.analyse = deadly
+"""
+
+
+@pytest.fixture
+def poisoned(tmp_path, monkeypatch, folder):
+    """Where workers meet a deadly sentence; the input has two of them."""
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "sitecustomize.py").write_text(POISON)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
+    lines = [*SENTENCES[:12], "he saw POISON .\n", *SENTENCES[12:20], "POISON\n", *SENTENCES[20:23]]
+    (tmp_path / "input").write_text("".join(lines), encoding="utf-8")
+    (tmp_path / "harmless").write_text("".join(lines).replace("POISON", "it"), encoding="utf-8")
+    return tmp_path
+
+
+def parse_poison(folder, poisoned, *options):
+    """Parse, and compare all trees but those of the deadly sentences with those of a job without them."""
+    model = folder / "cfg.model"
+    common = [sys.executable, "-m", "tsgkit", "parse", "--chunk=6", str(model)]
+    subprocess.run([*common, "-q", "-i", "harmless", "-o", "wanted"], cwd=poisoned, check=True)
+    done = subprocess.run(
+        [*common, "-i", "input", "-o", "found", *options],
+        cwd=poisoned,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=SECONDS,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "sentence 13: the process that parsed it was killed by signal 9 (Killed); it has a flat tree" in done.stderr
+    assert "sentence 22: the process that parsed it was killed by signal 9 (Killed); it has a flat tree" in done.stderr
+    assert done.stderr.count("; it has a flat tree") == 2
+    found, wanted = ((poisoned / name).read_text().splitlines() for name in ("found", "wanted"))
+    assert [number for number, (one, other) in enumerate(zip(found, wanted, strict=True)) if one != other] == [12, 21]
+    assert found[12].count("POISON") == found[21].count("POISON") == 1
+
+
+def test_a_deadly_sentence_on_a_cluster(poisoned, folder):
+    """Each worker restarts when it was killed, as those of `dask worker` do."""
+    pytest.importorskip("distributed", reason="dask and distributed are not installed")
+    made = Cluster(poisoned)
+    try:
+        made.start("worker", "worker", "--nworkers=2", "--nthreads=1", "--nanny", "--host=127.0.0.1")
+        parse_poison(folder, poisoned, *on(made))
+    finally:
+        for name in list(made.processes):
+            made.kill(name)
+
+
+@pytest.mark.usefixtures("with_joblib")
+def test_a_deadly_sentence_in_processes_of_joblib(poisoned, folder):
+    parse_poison(folder, poisoned, "--backend=joblib", "--jobs=2")
+
+
 # ---- all -------------------------------------------------------------------------------------------------
 
 

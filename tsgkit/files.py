@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO, cast
 
 from tsgkit.errors import UsageError
-from tsgkit.locks import require_free
+from tsgkit.locks import hold, is_same, require_free
 from tsgkit.overwriting import allow_replacing, note_input, note_output
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -154,7 +154,8 @@ def new_file(path: str | os.PathLike[str], *, is_archive: bool = False) -> Itera
         with open(target, "wb") as device:
             yield device
         return
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+    remove_parts(target)
+    handle, name = new_part(target)
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
@@ -170,12 +171,23 @@ def new_file(path: str | os.PathLike[str], *, is_archive: bool = False) -> Itera
     sync_folder(target.parent)
 
 
+def new_part(target: Path) -> tuple[int, str]:
+    """A temporary file for `target`, locked by this process; returns its descriptor and its name."""
+    while True:
+        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+        if hold(handle) and is_same(handle, Path(name)):
+            return handle, name
+        os.close(handle)  # another process has taken it for a stale one, between these two steps
+
+
 def remove_parts(path: str | os.PathLike[str]) -> None:
-    """Remove the stale temporary files of killed writers of `path`; no other process may be writing it."""
+    """Remove the temporary files that killed writers of `path` have left; those of other writers are locked."""
     target = Path(path)
     with contextlib.suppress(OSError):  # of another user, or removed already
         for part in target.parent.glob(f".{glob.escape(target.name)}.{'?' * PART_LETTERS}.part"):
-            part.unlink()
+            with open(part, "rb") as file:
+                if hold(file.fileno()):
+                    part.unlink()
 
 
 def current_umask() -> int:
