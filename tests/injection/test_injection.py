@@ -42,7 +42,7 @@ def test_file_calls_fail(tmp_path, name):
     assert found["lost"] == 0
 
 
-@pytest.mark.parametrize("name", ["prepare", "tsg", "parse"])
+@pytest.mark.parametrize("name", ["cfg-force", "tsg", "parse"])
 def test_killed_at_file_calls(tmp_path, name):
     found = run(tmp_path, "kills", "--one", "--once", "--every=5", name)
     assert found["runs"] == found["killed"] > 1
