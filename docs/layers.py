@@ -59,7 +59,7 @@ PARTS = (
     Part("distributed", ("distributed",), "where jobs run", ("shared",), 3.6),
     Part("evaluation", ("evaluation",), "EVALB, significance", ("shared", "compiled", "treebank"), 0.9),
     Part("models", ("models",), "what a model is", ("shared", "compiled", "treebank", "grammar"), 2.1),
-    Part("drawing", ("drawing",), "trees as text, SVG and LaTeX", ("treebank", "models"), 1.75),
+    Part("drawing", ("drawing",), "trees as text, SVG, LaTeX and pictures", ("shared", "treebank", "models"), 1.75),
     Part(
         "inference",
         ("inference",),
@@ -98,7 +98,13 @@ PARTS = (
         ("shared", "treebank", "distributed", "inference", "parsing"),
         3.2,
     ),
-    Part("facade", ("__init__",), "the names that the package itself exports", ("parsing",), 0.3),
+    Part(
+        "facade",
+        ("__init__", "api", "estimators"),
+        "the functions and estimators that the package itself exports",
+        ("shared", "treebank", "evaluation", "models", "drawing", "inference", "parsing", "report"),
+        0.3,
+    ),
     Part(
         "tools",
         ("__main__", "cli", "completion", "misuse", "model_options", "options", "parser_options", "tools", "usage"),

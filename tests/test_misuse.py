@@ -2,7 +2,8 @@
 
 import pytest
 
-from tsgkit.misuse import did_you_mean, misuse
+from tsgkit.errors import did_you_mean
+from tsgkit.misuse import misuse
 
 USAGE = """Do something.
 

@@ -10,7 +10,9 @@ substitution site, + an insertion, with a dashed line to its foot.
 
 Options:
   --model=MODEL            draw derivations with this model
-  --format=FORMAT          text, svg (one tree), html (a complete page) or latex (forest) [default: text]
+  --format=FORMAT          text, svg (one tree), html (a complete page), latex (forest), png or pdf (one tree; these two
+                           need matplotlib); by default that of the suffix of --output (.svg, .html, .tex, .png, .pdf),
+                           or text
   --number=N               draw only tree N, counted from 1
   --first=N                draw only the first N trees
   --width=N                for text: a tree that is wider than N columns is printed as an indented list; by default the
@@ -25,22 +27,20 @@ Options:
 import itertools
 import shutil
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from tsgkit.cli import choice, command, parse_arguments
 from tsgkit.drawing import Drawing
 from tsgkit.drawing.terminal import wants_colour
 from tsgkit.errors import UsageError
-from tsgkit.files import open_output
 from tsgkit.models.model import Model
 from tsgkit.options import optional_integer
 from tsgkit.parsing.known_tree import NoDerivationError
 from tsgkit.report import Deriver
-from tsgkit.report.page import escape, html_page
+from tsgkit.report.drawings import FORMATS, format_of, write_drawings
 from tsgkit.treebank import read_trees
 
-FORMATS = ("text", "svg", "html", "latex")
 COLOURS = ("auto", "always", "never")
 
 
@@ -81,34 +81,15 @@ def text_options(arguments: dict[str, Any]) -> dict[str, Any]:
     return {"width": width, "colour": is_colourful}
 
 
-def rendered(found: Iterable[Drawing], form: str, options: dict[str, Any]) -> Iterator[str]:
-    """The drawings as the text of a file."""
-    if form == "svg":
-        pictures = list(itertools.islice(found, 2))
-        if len(pictures) != 1:
-            many = "there are several" if pictures else "there is none"
-            raise UsageError(f"--format=svg: draws exactly one tree, and {many}; select one with --number")
-        yield pictures[0].svg() + "\n"
-    elif form == "html":
-        parts = [
-            f'<p class="quiet">{escape(drawing.sentence)}</p><div class="scroll">{drawing.svg(standalone=False)}</div>'
-            for drawing in found
-        ]
-        yield html_page("Trees", parts)
-    else:
-        for number, drawing in enumerate(found):
-            yield "\n" if number else ""
-            yield drawing.latex() if form == "latex" else drawing.text(**options)
-
-
 @command
 def main(argv: list[str]) -> int:
     """Draw."""
     arguments = parse_arguments(__doc__, argv)
+    if arguments["--format"] is None:
+        arguments["--format"] = format_of(arguments["--output"])
     form = choice(arguments, "--format", FORMATS)
-    options = text_options(arguments)
-    with open_output(arguments["--output"]) as file:
-        file.writelines(rendered(drawings(arguments), form, options))
+    options = text_options(arguments) if form == "text" else {}
+    write_drawings(drawings(arguments), arguments["--output"], form, **options)
     return 0
 
 

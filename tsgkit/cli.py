@@ -16,9 +16,9 @@ from typing import Any, Protocol
 from docopt import DocoptExit, docopt
 
 from tsgkit import __version__
-from tsgkit.errors import EXIT_FAILED, EXIT_USAGE, TsgkitError, UsageError, exit_code_of, message_of
+from tsgkit.errors import EXIT_FAILED, EXIT_USAGE, TsgkitError, UsageError, did_you_mean, exit_code_of, message_of
 from tsgkit.interruption import interruptible
-from tsgkit.misuse import did_you_mean, misuse
+from tsgkit.misuse import misuse
 from tsgkit.overwriting import files_of_a_job
 from tsgkit.standard_streams import discard_stdout, replace_closed_streams
 from tsgkit.usage import DEFAULT, command_names, summary, usage_text

@@ -3,6 +3,7 @@
 Commands print these errors without a traceback. This is the only place where exit codes are defined.
 """
 
+from collections.abc import Iterable
 from typing import ClassVar
 
 EXIT_FAILED = 1
@@ -105,3 +106,17 @@ def exit_code_of(error: BaseException) -> int:
     # A file that is named on the command line and does not exist is wrong input.
     is_wrong_input = isinstance(error, FileNotFoundError | IsADirectoryError | NotADirectoryError)
     return EXIT_USAGE if is_wrong_input else EXIT_FAILED
+
+
+def did_you_mean(word: str, words: Iterable[str]) -> str:
+    """A guess at what a wrong word should have been, as the end of a sentence; empty if nothing is similar.
+
+    Examples
+    --------
+    >>> did_you_mean("trian", ["train", "parse"])
+    '; did you mean train?'
+    """
+    import difflib  # noqa: PLC0415 - only errors need it
+
+    near = difflib.get_close_matches(word, list(words), n=1, cutoff=0.6)
+    return f"; did you mean {near[0]}?" if near else ""

@@ -6,9 +6,10 @@ that does not exist, the value or argument that is missing, or the one that is t
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from tsgkit.errors import did_you_mean
 from tsgkit.usage import OptionText, option_texts
 
 
@@ -74,20 +75,6 @@ def misuse(usage: str, argv: Sequence[str]) -> str:
     found = [problems_with(given, pattern) for pattern in patterns]
     fewest = min(found, key=len, default=[])
     return "; ".join(fewest)
-
-
-def did_you_mean(word: str, words: Iterable[str]) -> str:
-    """A guess at what a wrong word should have been, as the end of a sentence; empty if nothing is similar.
-
-    Examples
-    --------
-    >>> did_you_mean("trian", ["train", "parse"])
-    '; did you mean train?'
-    """
-    import difflib  # noqa: PLC0415 - only errors need it
-
-    near = difflib.get_close_matches(word, list(words), n=1, cutoff=0.6)
-    return f"; did you mean {near[0]}?" if near else ""
 
 
 def split_arguments(argv: Sequence[str], texts: Sequence[OptionText]) -> Given:

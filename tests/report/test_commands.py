@@ -85,6 +85,11 @@ def test_draw_formats(run, paths, bank, tmp_path):
     assert page.count("<svg") == 2
     assert "<script" not in page
     assert "Content-Security-Policy" in page
+    starts = {"svg": b"<svg", "html": b"<!doctype", "tex": b"%", "txt": b" ", "png": b"\x89PNG", "pdf": b"%PDF"}
+    for suffix, start in starts.items():
+        path = tmp_path / f"tree.{suffix}"
+        assert run(draw_command, model, "--number=1", "-o", str(path), "village:train") == ""
+        assert path.read_bytes().startswith(start)
     latex = run(draw_command, model, "--format=latex", "--first=2", "village:train")
     assert latex.count("\\begin{forest}") == 2
 
@@ -94,7 +99,8 @@ def test_draw_mistakes(run, paths, bank):
     assert "--number" in run(draw_command, "--format=svg", path, code=2)
     assert "out of range, there are fewer trees" in run(draw_command, "--number=3", path, code=2)
     assert "do not go together" in run(draw_command, "--number=1", "--first=1", path, code=2)
-    assert "--format=png" in run(draw_command, "--format=png", path, code=2)
+    assert "--format=png: name a file" in run(draw_command, "--format=png", "--number=1", path, code=2)
+    assert "--format=gif" in run(draw_command, "--format=gif", path, code=2)
     bad = bank([DEV[0], Tree("TOP", [Tree("NOPE", ["x"])])], "bad.mrg")
     message = run(draw_command, f"--model={paths['tsg']}", bad, code=2)
     assert "tree " in message

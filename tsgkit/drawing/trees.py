@@ -64,7 +64,7 @@ class Node:
     note: str = ""
 
 
-@dataclass
+@dataclass(repr=False)
 class Drawing:
     """A tree prepared for drawing.
 
@@ -176,6 +176,12 @@ class Drawing:
 
     def _repr_svg_(self) -> str:
         return self.svg()
+
+    def __repr__(self) -> str:
+        return f"<Drawing of {len(self.nodes)} nodes: {self.title}>"
+
+    def __str__(self) -> str:
+        return self.text().removesuffix("\n")
 
     @property
     def sentence(self) -> str:

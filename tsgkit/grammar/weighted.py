@@ -51,7 +51,7 @@ class GrammarReport:
     cycles: list[list[int]]
 
 
-@dataclass
+@dataclass(repr=False)
 class WeightedGrammar:
     """Rules as integer arrays, their weights, and the projection to treebank labels.
 
@@ -116,6 +116,9 @@ class WeightedGrammar:
     @property
     def n_symbols(self) -> int:
         return len(self.label)
+
+    def __repr__(self) -> str:
+        return f"<WeightedGrammar of {self.n_rules} rules, {self.n_symbols} symbols, {len(self.labels)} labels>"
 
     @property
     def n_rules(self) -> int:

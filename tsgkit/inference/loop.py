@@ -4,10 +4,11 @@ A run that is killed at any moment and resumed ends with the same model, bit for
 numbers depend on the seed and the iteration alone, and a checkpoint holds everything else.
 """
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -74,6 +75,7 @@ class Run:
 
     training: Training
     output: Path
+    _: KW_ONLY
     checkpoint_every: int = CHECKPOINT_EVERY
     resume: bool = False
     force: bool = False
@@ -173,6 +175,16 @@ class Run:
         saved.save(checkpoint_path(self.output))
 
     def finish(self) -> Model:
+        model = self.exported()
+        if self.done < self.iterations:
+            self.keeps_other = is_other_result(self.output)
+        if not self.keeps_other:
+            model.save(self.output)
+            self.write_records()
+        return model
+
+    def exported(self) -> Model:
+        """The model of the present state, with what was recorded."""
         model = self.training.model()
         model.info["iterations"] = self.done
         # How long it took is not part of the model: the same training gives the same file.
@@ -180,10 +192,6 @@ class Run:
         model.state |= {f"history_{name}": np.array(self.history[name]) for name in names}
         if self.done < self.iterations:
             model.info[UNFINISHED] = True
-            self.keeps_other = is_other_result(self.output)
-        if not self.keeps_other:
-            model.save(self.output)
-            self.write_records()
         return model
 
     def write_records(self) -> None:
@@ -216,6 +224,36 @@ class Run:
     def interrupt(self) -> None:
         """Stop after the current iteration."""
         self.interrupted = True
+
+
+class RunInMemory(Run):
+    """A run that writes no file.
+
+    Parameters
+    ----------
+    training : Training
+    watch : callable
+        Called after every iteration; returns whether to stop.
+    """
+
+    def __init__(self, training: Training, watch: Watch) -> None:
+        super().__init__(training, Path(os.devnull), quiet=True, watch=watch)
+
+    def run(self) -> Model:
+        """Train to the end, or until `watch` stops it."""
+        if self.iterations:
+            return self.run_alone()
+        self.training.start()
+        return self.training.model()
+
+    def begin(self) -> None:
+        self.training.start()
+
+    def checkpoint(self) -> None:
+        """There are none."""
+
+    def finish(self) -> Model:
+        return self.exported()
 
 
 def is_other_result(path: Path) -> bool:

@@ -21,7 +21,7 @@ VERSION = 1
 MAX_STAGES = 64
 
 
-@dataclass
+@dataclass(repr=False)
 class Stage:
     """One grammar of a coarse-to-fine cascade.
 
@@ -39,8 +39,11 @@ class Stage:
     label_map: np.ndarray | None = None
     symbol_map: np.ndarray | None = None
 
+    def __repr__(self) -> str:
+        return f"<Stage: {self.grammar!r}>"
 
-@dataclass
+
+@dataclass(repr=False)
 class Model:
     """What training leaves and parsing needs.
 
@@ -82,6 +85,11 @@ class Model:
     def grammar(self) -> WeightedGrammar:
         """The finest grammar."""
         return self.stages[-1].grammar
+
+    def __repr__(self) -> str:
+        n_trees = self.info.get("trees")
+        trained = f" trained on {n_trees} trees" if isinstance(n_trees, int) else ""
+        return f"<Model {self.kind}{trained}: {self.grammar.n_rules} rules, {len(self.grammar.labels)} labels>"
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to one file, whole or not at all."""

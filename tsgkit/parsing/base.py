@@ -15,12 +15,32 @@ from nltk.parse.api import ParserI
 from nltk.tree import ProbabilisticTree, Tree
 
 from tsgkit.grammar import WeightedGrammar
+from tsgkit.models.model import Model
 from tsgkit.parsing.parse import Parse
 from tsgkit.parsing.settings import ParserSettings
 from tsgkit.streams import until_failure
 
 # Sentences given to each thread before results are waited for.
 WINDOW = 8
+
+
+def require_words(words: Sequence[str]) -> list[str]:
+    """The words of a sentence as a list; a TypeError if it is a string, whose letters would be parsed as words.
+
+    Examples
+    --------
+    >>> require_words("El grupo")
+    Traceback (most recent call last):
+        ...
+    TypeError: a sentence is a sequence of words, not the string 'El grupo'; split it into words
+    """
+    if isinstance(words, str | bytes):
+        raise TypeError(f"a sentence is a sequence of words, not the string {words!r}; split it into words")
+    found = list(words)
+    for word in found:
+        if not isinstance(word, str):
+            raise TypeError(f"a sentence is a sequence of words, and {word!r} is not a string")
+    return found
 
 
 class SentenceParser(ParserI, ABC):
@@ -72,6 +92,17 @@ class SentenceParser(ParserI, ABC):
     @abstractmethod
     def with_settings(self, settings: ParserSettings | None = None, **changes: Any) -> Self:
         """A parser with the same models, which are shared, and other settings: these, or its own but for changes."""
+
+    @abstractmethod
+    def models(self) -> list[Model]:
+        """The models that it parses with."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For processes of others: the bytes of the models, whose indices are built again there."""
+        return rebuilt, ([model.to_bytes() for model in self.models()], self.settings)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {', '.join(map(repr, self.models()))}>"
 
     # ---- NLTK's interface ----------------------------------------------------------------------------
 
@@ -167,3 +198,10 @@ class SentenceParser(ParserI, ABC):
 def probabilistic(tree: Tree, log_probability: float) -> ProbabilisticTree:
     """The same tree with a probability at its root, as NLTK's probabilistic parsers return it."""
     return ProbabilisticTree(tree.label(), list(tree), logprob=log_probability / math.log(2))
+
+
+def rebuilt(contents: Sequence[bytes], settings: ParserSettings) -> SentenceParser:
+    """A parser from the bytes of its models."""
+    from tsgkit.parsing.product import parser_of  # noqa: PLC0415 - parsers are built on this module
+
+    return parser_of([Model.load("model", content) for content in contents], settings)

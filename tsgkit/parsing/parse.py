@@ -17,7 +17,7 @@ FALLBACKS = ("empty", "coarse", "glued", "flat")
 SMALLEST_ALTERNATIVE = 0.01
 
 
-@dataclass
+@dataclass(repr=False)
 class Parse:
     """The analysis of a sentence.
 
@@ -87,6 +87,10 @@ class Parse:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "logs": self.log_probabilities, "total": self.log_total}
+
+    def __repr__(self) -> str:
+        kind = f", fallback {self.fallback!r}" if self.fallback else ""
+        return f"<Parse of {len(self.words)} words, {len(self.trees)} tree{'s'[: len(self.trees) != 1]}{kind}>"
 
     def _repr_svg_(self) -> str:
         """The best tree as a picture, for notebooks; with the confidence of its phrases if there is one."""

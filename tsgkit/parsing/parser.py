@@ -20,7 +20,7 @@ from tsgkit._derivations import best_derivation
 from tsgkit.errors import UsageError
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.models.model import Model
-from tsgkit.parsing.base import SentenceParser
+from tsgkit.parsing.base import SentenceParser, require_words
 from tsgkit.parsing.engine import Cascade, Engine
 from tsgkit.parsing.fallback import flat_rows, glued_rows
 from tsgkit.parsing.lexical import Entries, LexicalTable
@@ -103,6 +103,14 @@ class Parser(SentenceParser):
         """What the best tree is."""
         return OBJECTIVES[self.settings.objective]
 
+    def models(self) -> list[Model]:
+        return [self.model]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.correction is not None and not self.settings.correct:
+            raise TypeError("a parser with a correction of its own cannot be sent to another process")
+        return super().__reduce__()
+
     def grammar(self) -> WeightedGrammar:
         """The finest grammar."""
         return self.model.grammar
@@ -119,7 +127,7 @@ class Parser(SentenceParser):
         confidence: bool = False,
     ) -> Parse:
         """Everything about one sentence; see `SentenceParser.analyse`."""
-        words = list(words)
+        words = require_words(words)
         if k < 1:
             raise UsageError(f"k={k}: must be at least 1")
         if tags is not None and len(tags) != len(words):

@@ -18,7 +18,7 @@ from tsgkit._pruning import Mask, Projection
 from tsgkit.errors import UsageError
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.models.model import Model
-from tsgkit.parsing.base import SentenceParser
+from tsgkit.parsing.base import SentenceParser, require_words
 from tsgkit.parsing.engine import SMALLEST_POSTERIOR, Guide
 from tsgkit.parsing.lexical import Entries
 from tsgkit.parsing.objectives import PRODUCTS, Needs
@@ -104,6 +104,9 @@ class ProductParser(SentenceParser):
         """How votes are counted."""
         return PRODUCTS[self.settings.product]
 
+    def models(self) -> list[Model]:
+        return [member.model for member in self.members]
+
     def grammar(self) -> WeightedGrammar:
         """The finest grammar of the first model."""
         return self.members[0].grammar()
@@ -142,7 +145,7 @@ class ProductParser(SentenceParser):
         sentence has no vote; if none has one, the first model's fallback is the result.
         """
         first, max_length = self.members[0], self.settings.max_length
-        words = list(words)
+        words = require_words(words)
         is_long = max_length is not None and len(words) > max_length
         if len(self.members) == 1 or not words or k < 1 or is_long or (tags is not None and len(tags) != len(words)):
             return first.analyse(words, tags, k=k, number=number, confidence=confidence)

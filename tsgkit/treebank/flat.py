@@ -20,7 +20,7 @@ VERSION = 1
 NO_WORD = -1
 
 
-@dataclass
+@dataclass(repr=False)
 class FlatCorpus:
     """A treebank as int32 arrays.
 
@@ -61,6 +61,9 @@ class FlatCorpus:
     child: np.ndarray
     tree_start: np.ndarray
     settings: dict[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<FlatCorpus of {self.n_trees} trees, {self.n_tokens} tokens, {len(self.labels)} labels>"
 
     @property
     def n_trees(self) -> int:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
+from typing import TypeAlias
 
 from nltk.tree import Tree
 
@@ -34,12 +35,14 @@ NLTK_PREFIX = "nltk:"
 BUNDLED = ("village",)
 SPLITS = ("train", "dev", "test")
 Source = str | os.PathLike[str]
+# Whatever trees can be given as: trees, strings of brackets, or sources.
+Trees: TypeAlias = Source | Tree | Iterable[Source | Tree]
 SURROGATE = re.compile("[\ud800-\udfff]")
 DAMAGED = "the compressed file is damaged or cut short"
 
 
 def read_trees(
-    sources: Source | Iterable[Source],
+    sources: Trees,
     *,
     format: str = AUTO,
     skipped: list[TreebankError] | None = None,
@@ -52,10 +55,11 @@ def read_trees(
 
     Parameters
     ----------
-    sources : str, path, or iterable of them
-        Each a file (plain, gzip or xz), a folder (every file in it and below, in the order of their
-        names), a glob pattern, ``-`` for stdin, ``nltk:NAME`` for an NLTK corpus with parsed sentences, or
-        ``village``, ``village:train``, ``village:dev``, ``village:test`` for the bundled treebank.
+    sources : str, path, nltk.Tree, or iterable of them
+        Trees are passed on; a string that begins with a bracket is read as trees. Others are each a file
+        (plain, gzip or xz), a folder (every file in it and below, in the order of their names), a glob pattern,
+        ``-`` for stdin, ``nltk:NAME`` for an NLTK corpus with parsed sentences, or ``village``,
+        ``village:train``, ``village:dev``, ``village:test`` for the bundled treebank.
     format : str
         The name of a reader: ``brackets``, ``export``, or one of another package, with its options if it has some
         (``NAME:OPTION=VALUE``); ``auto`` recognises the format of each file by its first lines.
@@ -85,10 +89,18 @@ def read_trees(
     name, named = split_format(format)
     require_format(name)
     options = ReadOptions(unescape, nfc, encoding, skipped, reattached, named)
-    if isinstance(sources, str | os.PathLike):
+    if isinstance(sources, str | os.PathLike | Tree):
         sources = [sources]
     for source in sources:
+        if isinstance(source, Tree):
+            yield source
+            continue
+        if not isinstance(source, str | os.PathLike):
+            raise TypeError(f"trees are nltk.Tree, strings of brackets or paths, not {type(source).__name__}")
         text = os.fspath(source)
+        if isinstance(source, str) and source.lstrip().startswith("("):
+            yield from READERS["brackets"].read(source.splitlines(keepends=True), "string", options)
+            continue
         if text.startswith(NLTK_PREFIX):
             yield from read_nltk(text, skipped)
             continue

@@ -109,7 +109,7 @@ class UnknownWords:
         return settings_of(cls, values)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Lexicon:
     """The closed vocabulary: words with their own symbol, and classes for all others.
 
@@ -138,6 +138,9 @@ class Lexicon:
     known: frozenset[str]
     rare: frozenset[str]
     classes: dict[str, int]
+
+    def __repr__(self) -> str:
+        return f"<Lexicon of {len(self.words)} words, {len(self.classes)} classes>"
 
     @cached_property
     def words(self) -> frozenset[str]:

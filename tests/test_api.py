@@ -1,0 +1,172 @@
+"""The package as its users see it: what there is, and that it does what the commands do."""
+
+import multiprocessing
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from nltk.tree import Tree
+
+import tsgkit
+from tsgkit.errors import TreebankError, UsageError
+from tsgkit.models.model import Model
+from tsgkit.parsing.product import ProductParser
+
+SENTENCE = ["the", "old", "man", "smiled", "."]
+BRACKETS = "(S (NP (PRP I)) (VP (VBD ran)))"
+
+
+@pytest.fixture(scope="module")
+def cfg():
+    return tsgkit.train("village:train", model="cfg", dev="village:dev")
+
+
+def test_names():
+    assert "Any" not in dir(tsgkit)
+    assert set(tsgkit.__all__) | {"__version__"} == set(dir(tsgkit))
+    for name in tsgkit.__all__:
+        value = getattr(tsgkit, name)
+        assert value.__doc__, name
+        assert value.__name__ == name
+    with pytest.raises(AttributeError, match="no attribute 'parze'"):
+        tsgkit.parze  # noqa: B018
+
+
+def test_importing_the_package_imports_nothing_else():
+    code = "import sys, tsgkit; dir(tsgkit); print(*({'numpy', 'nltk'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "\n"
+
+
+def test_the_model_is_that_of_the_command(tsgkit, tmp_path):
+    options = {"iterations": 3, "average": 1, "seed": 5}
+    import tsgkit as package  # noqa: PLC0415 - the fixture has the name of the package
+
+    package.train("village:dev", model="tsg", **options).save(tmp_path / "a.model")
+    given = [f"--{name}={value}" for name, value in options.items()]
+    tsgkit("train", "--model=tsg", *given, "-o", "b.model", "village:dev")
+    assert (tmp_path / "a.model").read_bytes() == (tmp_path / "b.model").read_bytes()
+
+
+def test_nothing_is_written_unless_asked(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    tsgkit.train("village:dev", model="tsg", iterations=2, average=1)
+    assert not list(tmp_path.iterdir())
+
+
+def test_scores_and_parses(cfg):
+    assert cfg.evaluation_.aligned.f1 == cfg.score("village:dev")
+    (parse,) = tsgkit.parse([SENTENCE], cfg)
+    assert parse.tree == cfg.predict([SENTENCE])[0] == cfg.parse(SENTENCE).tree
+    (both,) = tsgkit.parse([SENTENCE], [cfg, cfg.model], k=2)
+    assert len(both.trees) == 2
+
+
+@pytest.mark.parametrize("given", ["El grupo", b"El grupo"])
+def test_a_string_is_not_a_sentence(cfg, given):
+    for call in (
+        lambda: cfg.parser.parse_one(given),
+        lambda: cfg.parse(given),
+        lambda: cfg.predict([given]),
+        lambda: cfg.predict(given.split()),
+        lambda: tsgkit.parse([given], cfg),
+        lambda: ProductParser([cfg.model, cfg.model]).parse_one(given),
+    ):
+        with pytest.raises(TypeError, match="a sentence is a sequence of words, not the string"):
+            call()
+    with pytest.raises(TypeError, match="None is not a string"):
+        cfg.parse(["a", None])
+
+
+def test_trees_may_be_given_in_any_form(tmp_path):
+    tree = Tree.fromstring(BRACKETS)
+    path = tmp_path / "trees.mrg"
+    path.write_text(f"{BRACKETS}\n{BRACKETS}\n")
+    assert tsgkit.read_trees(tree) == tsgkit.read_trees(BRACKETS) == tsgkit.read_trees([tree]) == [tree]
+    assert tsgkit.read_trees(path) == tsgkit.read_trees(str(path)) == tsgkit.read_trees([BRACKETS, tree]) == [tree] * 2
+    assert tsgkit.read_trees([path, tree]) == [tree] * 3
+    assert len(tsgkit.read_trees("village:dev")) == 65
+    for given in (tree, BRACKETS, path, str(path), [tree], [BRACKETS]):
+        assert tsgkit.evaluate(given, given).f1 == 100
+    assert tsgkit.evaluate([BRACKETS, BRACKETS], [tree, None]).all.skips == 1
+    with pytest.raises(TypeError, match="not int"):
+        tsgkit.read_trees([3])
+    with pytest.raises(TreebankError, match="string:1"):
+        tsgkit.read_trees("(S (NP")
+
+
+def test_reprs_are_one_line(cfg):
+    model = cfg.model
+    shown = [cfg, model, model.stages[0], model.grammar, model.preparation.lexicon, cfg.parser, cfg.evaluation_]
+    shown += [cfg.parse(SENTENCE), tsgkit.draw(BRACKETS), ProductParser([model, model])]
+    for value in shown:
+        assert "\n" not in repr(value)
+        assert len(repr(value)) < 250
+    assert repr(tsgkit.draw(BRACKETS)) == "<Drawing of 7 nodes: tree of: I ran>"
+
+
+def test_notebooks_show_models_scores_and_parses(cfg):
+    page = cfg._repr_html_()
+    assert "312 trees" in page
+    assert cfg.evaluation_.headline() in page
+    assert "<td>Aligned</td>" in cfg.evaluation_._repr_html_()
+    assert cfg.parse(SENTENCE)._repr_svg_().startswith("<svg")
+    assert tsgkit.CFG()._repr_html_() == "<code>CFG()</code>"
+    tsg = tsgkit.train("village:dev", model="tsg", iterations=5, average=1)
+    assert "frequent fragments" in tsg._repr_html_()
+
+
+def words_of(parser, sentence):
+    return parser.parse_one(sentence).leaves()
+
+
+def test_parsers_can_be_sent_to_other_processes(cfg):
+    for parser in (cfg.parser.with_settings(objective="mpd"), ProductParser([cfg.model, cfg.model])):
+        copied = pickle.loads(pickle.dumps(parser))
+        assert copied.parse_one(SENTENCE) == parser.parse_one(SENTENCE)
+        assert copied.settings == parser.settings
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.apply(words_of, (cfg.parser, SENTENCE)) == SENTENCE
+
+
+def test_a_parser_with_a_correction_of_its_own_is_not_sent(cfg):
+    parser = tsgkit.Parser(cfg.model, objective="mer-sampled", correction=lambda *given: 0.0)
+    with pytest.raises(TypeError, match="cannot be sent"):
+        pickle.dumps(parser)
+
+
+def test_saved_models_are_loaded(cfg, tmp_path):
+    cfg.save(tmp_path / "cfg.model")
+    loaded = tsgkit.load(tmp_path / "cfg.model")
+    assert repr(loaded) == repr(cfg)
+    assert loaded.predict([SENTENCE]) == cfg.predict([SENTENCE])
+    assert Model.load("a name", cfg.model.to_bytes()).grammar.n_rules == cfg.model.grammar.n_rules
+    saved = tsgkit.train("village:dev", model="tsg", iterations=2, average=1, seed=3)
+    saved.save(tmp_path / "tsg.model")
+    again = tsgkit.load(tmp_path / "tsg.model")
+    assert again.get_params() == saved.get_params()
+    assert again.history_["log_joint"] == saved.history_["log_joint"]
+
+
+@pytest.mark.parametrize("suffix", ["svg", "html", "tex", "txt", "png", "pdf"])
+def test_the_suffix_decides_the_format_of_a_drawing(cfg, tmp_path, suffix):
+    path = tmp_path / f"tree.{suffix}"
+    tsgkit.draw(cfg.parse(SENTENCE), path, model=cfg)
+    starts = {"svg": b"<svg", "html": b"<!doctype html>", "tex": b"%", "txt": b" ", "png": b"\x89PNG", "pdf": b"%PDF"}
+    assert path.read_bytes().startswith(starts[suffix])
+
+
+def test_one_tree_is_drawn_at_a_time():
+    with pytest.raises(UsageError, match="one tree is drawn at a time, not 65"):
+        tsgkit.draw("village:dev")
+
+
+def test_the_example_of_the_readme_is_short():
+    """Train, parse, score and draw in at most eight lines."""
+    text = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
+    (example,) = (part.partition("```")[0] for part in text.split("```python\n")[1:2])
+    lines = [line for line in example.splitlines() if line.startswith((">>>", "..."))]
+    assert len(lines) <= 8
+    for call in ("train(", "parse(", "score(", "draw("):
+        assert call in example

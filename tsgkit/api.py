@@ -1,0 +1,242 @@
+"""The functions of the package: train, load, parse, evaluate, read and draw trees, each with one call.
+
+They are `tsgkit.train`, `tsgkit.load` and so on, and do what the commands of the same names do, with the same defaults
+and the same results. Nothing is written to a file unless a path is given.
+"""
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from nltk.tree import Tree
+
+from tsgkit.drawing import Drawing
+from tsgkit.errors import UsageError
+from tsgkit.estimators import Callback, Estimator, estimator_of
+from tsgkit.evaluation import Evaluation, Parameters
+from tsgkit.evaluation import evaluate as evaluate_lines
+from tsgkit.models.model import Model
+from tsgkit.parsing.base import require_words
+from tsgkit.parsing.parse import Parse
+from tsgkit.parsing.product import parser_of
+from tsgkit.parsing.settings import ParserSettings
+from tsgkit.report.derivation import derivation_of
+from tsgkit.report.drawings import write_drawings
+from tsgkit.treebank import sources
+from tsgkit.treebank.sources import Trees
+
+# A trained model: an estimator, a model, or the path of a file.
+AnyModel = Estimator | Model | str | os.PathLike[str]
+
+
+def train(
+    trees: Trees,
+    model: str = "srtsg",
+    *,
+    dev: Trees | None = None,
+    params: str | Parameters = "collins",
+    seed: int = 0,
+    callback: Callback | None = None,
+    **settings: Any,
+) -> Estimator:
+    """Train a model on a treebank, as ``tsgkit train`` does.
+
+    Parameters
+    ----------
+    trees : path, nltk.Tree, str, or iterable of them
+        As annotated; a string that begins with a bracket is a tree, any other names a source as for `read_trees`.
+    model : str
+        ``cfg``, ``tsg``, ``insertion`` or ``srtsg``, or a model of another package.
+    dev : as `trees`, optional
+        Held-out trees to score the model on; the result is its `evaluation_`.
+    params : str or Parameters
+        For `dev`: ``collins``, ``new``, or an EVALB parameter file.
+    seed : int
+        The same seed gives the same model.
+    callback : callable, optional
+        Called with a `tsgkit.estimators.Progress` after every iteration; the training stops when it returns True.
+    **settings
+        Parameters of the estimator: settings of the model, `threads`, `cleaning`, `binarization`, `unknown` and
+        `parsing`.
+
+    Returns
+    -------
+    Estimator
+        A trained `CFG`, `TSG`, `InsertionTSG` or `SRTSG`.
+
+    Examples
+    --------
+    >>> model = train("village:dev", model="tsg", iterations=10, average=1, seed=1)
+    >>> model
+    <TSG(average=1, iterations=10, seed=1) trained on 65 trees, ... rules>
+    """
+    estimator = estimator_of(model)(seed=seed, **settings)
+    held_out = None if dev is None else read_trees(dev)
+    estimator.fit(trees, callback=callback)
+    if held_out is not None:
+        estimator.evaluation_ = estimator.evaluate(held_out, params)
+    return estimator
+
+
+def load(path: str | os.PathLike[str]) -> Estimator:
+    """Read a model that `Estimator.save` or ``tsgkit train`` wrote.
+
+    Parameters
+    ----------
+    path : path
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     train("village:dev", model="cfg").save(f"{folder}/cfg.model")
+    ...     load(f"{folder}/cfg.model")
+    <CFG() trained on 65 trees, ... rules>
+    """
+    return Estimator.of_model(Model.load(path))
+
+
+def parse(
+    sentences: Iterable[Sequence[str]],
+    model: AnyModel | Sequence[AnyModel],
+    *,
+    k: int = 1,
+    confidence: bool = False,
+    threads: int = 1,
+    **settings: Any,
+) -> list[Parse]:
+    """Parse sentences, as ``tsgkit parse`` does.
+
+    Parameters
+    ----------
+    sentences : iterable of sequences of str
+        The words of each sentence.
+    model : Estimator, Model, path, or sequence of them
+        Several models decide together.
+    k : int
+        How many trees at most for every sentence.
+    confidence : bool
+        Whether to compute the posterior probabilities of brackets.
+    threads : int
+        The result does not depend on it.
+    **settings
+        Settings of the parser (`ParserSettings`), such as ``objective="mpd"``.
+
+    Examples
+    --------
+    >>> model = train("village:train", model="cfg")
+    >>> [each.fallback or "ok" for each in parse([["I", "ran", "."], ["He", "smiled", "."]], model)]
+    ['ok', 'ok']
+    >>> parse("I ran .", model)
+    Traceback (most recent call last):
+        ...
+    TypeError: a sentence is a sequence of words, not the string 'I'; split it into words
+    """
+    models = [model] if isinstance(model, Estimator | Model | str | os.PathLike) else list(model)
+    parser = parser_of([trained_model(each) for each in models], ParserSettings(**settings))
+    checked = [(require_words(words), None) for words in sentences]
+    return list(parser.parse_batch(checked, threads=threads, k=k, confidence=confidence))
+
+
+def trained_model(given: AnyModel) -> Model:
+    """The model itself."""
+    if isinstance(given, Estimator):
+        return given.model
+    return given if isinstance(given, Model) else Model.load(given)
+
+
+def evaluate(gold: Trees, test: Trees, params: str | Parameters = "collins") -> Evaluation:
+    """Score parses against gold trees, as ``tsgkit eval`` does.
+
+    Parameters
+    ----------
+    gold, test : path, nltk.Tree, str, or iterable of them
+        A file with one tree per line, or the trees; a string that begins with a bracket is a tree. ``None`` or an empty
+        string in an iterable is a failed parse.
+    params : str or Parameters
+        ``collins``, ``new``, or an EVALB parameter file.
+
+    Examples
+    --------
+    >>> gold = "(TOP (S (NP (PRP I)) (VP (VBD saw) (NP (PRP you)))))"
+    >>> evaluate(gold, "(TOP (S (NP (PRP I)) (VP (VBD saw)) (NP (PRP you))))").f1
+    75.0
+    """
+    return evaluate_lines(scored_trees(gold), scored_trees(test), params)
+
+
+def scored_trees(given: Any) -> Any:
+    """Trees as the scorer takes them: files as they are, everything else as trees."""
+    if isinstance(given, os.PathLike) or (isinstance(given, str) and os.path.isfile(given)):
+        return given
+    if isinstance(given, str | Tree):
+        return read_trees(given)
+    return given
+
+
+def read_trees(trees: Trees, **options: Any) -> list[Tree]:
+    """Read trees from any source.
+
+    Parameters
+    ----------
+    trees : path, nltk.Tree, str, or iterable of them
+        A file (plain, gzip or xz), a folder, a glob pattern, ``nltk:NAME``, ``village:train`` and so on; or the trees
+        themselves, as `nltk.Tree` or as strings that begin with a bracket.
+    **options
+        Those of `tsgkit.treebank.read_trees`: ``format``, ``encoding``, ...
+
+    Examples
+    --------
+    >>> len(read_trees("village:dev"))
+    65
+    >>> print(*read_trees("(S (NP I) (VP ran))"))
+    (S (NP I) (VP ran))
+    """
+    return list(sources.read_trees(trees, **options))
+
+
+def draw(
+    tree: Tree | str | Parse,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    model: AnyModel | None = None,
+) -> Drawing:
+    """Draw a tree, or its most probable derivation under a model.
+
+    Parameters
+    ----------
+    tree : nltk.Tree, str or Parse
+        Of a string, the tree that its brackets denote; of a parse, its best tree.
+    path : path, optional
+        Where to write the drawing; the suffix is the format: ``.svg``, ``.html``, ``.tex``, ``.txt``, ``.png`` or
+        ``.pdf``.
+    model : Estimator, Model or path, optional
+        Draw the derivation, each fragment in a different colour.
+
+    Returns
+    -------
+    Drawing
+        Notebooks display it; ``print`` prints it as text.
+
+    Examples
+    --------
+    >>> print(draw("(S (NP (PRP I)) (VP (VBD ran)))"))
+          S
+       ┌──┴──┐
+      NP    VP
+       │     │
+      PRP   VBD
+       I    ran
+    """
+    given = tree.tree if isinstance(tree, Parse) else tree
+    found = [given] if isinstance(given, Tree) else read_trees(given)
+    if len(found) != 1:
+        raise UsageError(f"one tree is drawn at a time, not {len(found)}")
+    if model is not None:
+        drawing = derivation_of(trained_model(model), found[0]).drawing()
+    else:
+        shown = found[0][0] if not found[0].label() and len(found[0]) == 1 else found[0]
+        drawing = Drawing.of_tree(shown)
+    if path is not None:
+        write_drawings([drawing], path)
+    return drawing

@@ -1,0 +1,483 @@
+"""Models as estimators: `fit` on trees, `predict` trees for sentences, `score` on held-out trees.
+
+The whole flow behind one class for every model. Parameters, defaults and results are those of ``tsgkit train``: the
+settings classes of the models hold the defaults. The interface is that of scikit-learn, whose `clone` and
+`GridSearchCV` work on these classes; scikit-learn itself is not needed.
+"""
+
+import copy
+import inspect
+import os
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from html import escape
+from typing import Any, ClassVar, Self
+
+from nltk.tree import Tree
+
+from tsgkit.errors import UsageError, did_you_mean
+from tsgkit.evaluation import Evaluation, Parameters
+from tsgkit.inference.entry import MODELS, ModelEntry, entry_of
+from tsgkit.inference.loop import RunInMemory
+from tsgkit.inference.phases import Record
+from tsgkit.inference.settings import Settings
+from tsgkit.inference.training import Training
+from tsgkit.models.fragments import FragmentTable
+from tsgkit.models.model import Model
+from tsgkit.parsing.base import require_words
+from tsgkit.parsing.held_out import held_out_score
+from tsgkit.parsing.parse import Parse
+from tsgkit.parsing.parser import Parser
+from tsgkit.parsing.settings import ParserSettings
+from tsgkit.treebank import Binarization, Cleaning, UnknownWords, prepare
+from tsgkit.treebank.sources import Trees, read_trees
+
+# Parameters of all estimators besides the settings of their models, with their defaults.
+COMMON: dict[str, Any] = {
+    "seed": 0,
+    "threads": 1,
+    "cleaning": None,
+    "binarization": None,
+    "unknown": None,
+    "parsing": None,
+}
+N_BEST_FRAGMENTS = 8
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a training is.
+
+    Attributes
+    ----------
+    iteration, iterations : int
+        The iteration that was just done, counted from 1, and the number of all.
+    record : dict of str to float
+        The quantities that the model records, as ``log_joint``.
+    seconds : float
+        Since the training began.
+    """
+
+    iteration: int
+    iterations: int
+    record: Record
+    seconds: float
+
+    @property
+    def log_joint(self) -> float:
+        """The log of the joint probability of trees and derivations."""
+        return self.record["log_joint"]
+
+    @property
+    def seconds_left(self) -> float:
+        """An estimate, from the time that the iterations so far have taken."""
+        return self.seconds / self.iteration * (self.iterations - self.iteration)
+
+
+# Gets the progress after every iteration; training stops if it returns True.
+Callback = Callable[[Progress], bool | None]
+
+
+class NotFittedError(UsageError, ValueError, AttributeError):
+    """An estimator was asked for something that only a trained model has."""
+
+
+class Estimator:
+    """A model that is trained by `fit`; the base of `CFG`, `TSG`, `InsertionTSG` and `SRTSG`.
+
+    Parameters
+    ----------
+    seed : int
+        The same seed gives the same model.
+    threads : int
+        For training, where the model can, and for parsing; the result does not depend on it.
+    cleaning : Cleaning, optional
+        How trees are cleaned; the default steps unless given.
+    binarization : Binarization, optional
+        Unless given, the default of the model.
+    unknown : UnknownWords, optional
+        How rare and unknown words are classed; unless given, the default of the model.
+    parsing : ParserSettings, optional
+        How sentences are parsed; the defaults unless given.
+    **settings
+        The settings of the model, by name. Each has the default of the option of the same name of ``tsgkit train``.
+
+    Attributes
+    ----------
+    history_ : dict of str to list of float
+        What was recorded in every iteration; empty for models that are not sampled.
+    evaluation_ : Evaluation or None
+        The scores on the development trees that were given to `tsgkit.train`.
+    """
+
+    kind: ClassVar[str]
+    history_: dict[str, list[float]]
+    evaluation_: Evaluation | None
+
+    def __init__(self, **params: Any) -> None:
+        names = self._param_names()
+        if strays := [name for name in params if name not in names]:
+            guess = did_you_mean(strays[0], names)
+            raise TypeError(f"{type(self).__name__} has no parameter {strays[0]!r}{guess}")
+        for name, default in names.items():
+            setattr(self, name, params.get(name, default))
+        self.history_, self.evaluation_ = {}, None
+        self._model: Model | None = None
+        self._parser: Parser | None = None
+        self.settings()  # for its checks
+
+    def __init_subclass__(cls) -> None:
+        shown = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
+            for name, default in cls._param_names().items()
+        ]
+        cls.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+
+    @classmethod
+    def _entry(cls) -> ModelEntry:
+        return MODELS.require(cls.kind)
+
+    @classmethod
+    def _param_names(cls) -> dict[str, Any]:
+        """All parameters with their defaults."""
+        return {each.name: each.default for each in fields(cls._entry().settings)} | COMMON
+
+    # ---- parameters ----------------------------------------------------------------------------------
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """All parameters by name.
+
+        Parameters
+        ----------
+        deep : bool
+            For scikit-learn; no parameter is an estimator, so that it makes no difference.
+        """
+        return {name: getattr(self, name) for name in self._param_names()}
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; what was trained before is unchanged.
+
+        Examples
+        --------
+        >>> CFG().set_params(sed=1)
+        Traceback (most recent call last):
+            ...
+        ValueError: CFG has no parameter 'sed'; did you mean seed?
+        """
+        names = self._param_names()
+        if strays := [name for name in params if name not in names]:
+            guess = did_you_mean(strays[0], names)
+            raise ValueError(f"{type(self).__name__} has no parameter {strays[0]!r}{guess}")
+        for name, value in params.items():
+            setattr(self, name, value)
+        self.settings()
+        self._parser = None
+        return self
+
+    def settings(self) -> Settings:
+        """The settings of the model, checked."""
+        make = self._entry().settings
+        return make(**{each.name: getattr(self, each.name) for each in fields(make)})
+
+    # ---- training ------------------------------------------------------------------------------------
+
+    def fit(self, trees: Trees, y: object = None, *, callback: Callback | None = None) -> Self:
+        """Train on trees.
+
+        Parameters
+        ----------
+        trees : path, nltk.Tree, str, or iterable of them
+            As annotated; a string that begins with a bracket is a tree, any other names a source as for
+            `tsgkit.read_trees`.
+        y : object
+            Not used; scikit-learn passes it.
+        callback : callable, optional
+            Called with a `Progress` after every iteration; the training stops when it returns True.
+
+        Returns
+        -------
+        Estimator
+            Itself.
+        """
+        entry = self._entry()
+        binarization: Binarization = getattr(self, "binarization", None) or entry.binarization
+        unknown: UnknownWords = getattr(self, "unknown", None) or entry.unknown
+        corpus = prepare(read_trees(trees), getattr(self, "cleaning", None), binarization, unknown)
+        params = self.get_params()
+        training = Training(corpus, self.settings(), seed=params["seed"], threads=params["threads"])
+        run = RunInMemory(training, watch_of(callback, training.iterations))
+        self._model, self._parser = run.run(), None
+        self.history_, self.evaluation_ = run.history, None
+        return self
+
+    # ---- parsing -------------------------------------------------------------------------------------
+
+    @property
+    def model(self) -> Model:
+        """The trained model."""
+        if self._model is None:
+            raise NotFittedError(f"this {type(self).__name__} is not trained yet: call fit")
+        return self._model
+
+    @property
+    def parser(self) -> Parser:
+        """The parser of the trained model."""
+        if self._parser is None:
+            settings: ParserSettings | None = getattr(self, "parsing", None)
+            self._parser = Parser(self.model, settings)
+        return self._parser
+
+    def predict(self, sentences: Iterable[Sequence[str]]) -> list[Tree]:
+        """The best tree of every sentence.
+
+        Parameters
+        ----------
+        sentences : iterable of sequences of str
+            The words of each sentence.
+        """
+        checked = ((require_words(words), None) for words in sentences)
+        return [parse.tree for parse in self.parser.parse_batch(checked, threads=self.get_params()["threads"])]
+
+    def parse(
+        self,
+        words: Sequence[str],
+        tags: Sequence[str | None] | None = None,
+        *,
+        k: int = 1,
+        confidence: bool = False,
+    ) -> Parse:
+        """Everything about one sentence: the `k` best trees, probabilities, whether the tree is a fallback.
+
+        Parameters
+        ----------
+        words : sequence of str
+        tags : sequence of str or None, optional
+            One per word; used as the setting `tags` of `parsing` says.
+        k : int
+            How many trees at most.
+        confidence : bool
+            Whether to compute the posterior probabilities of brackets.
+        """
+        return self.parser.analyse(words, tags, k=k, confidence=confidence)
+
+    def score(self, trees: Trees, y: object = None) -> float:
+        """The aligned F1, in percent, of the parses of held-out sentences; see `Evaluation`.
+
+        Parameters
+        ----------
+        trees
+            As for `fit`.
+        y : object
+            Not used; scikit-learn passes it.
+        """
+        return self.evaluate(trees).aligned.f1
+
+    def evaluate(self, trees: Trees, params: str | Parameters = "collins") -> Evaluation:
+        """Parse the words of held-out trees and score the result.
+
+        Parameters
+        ----------
+        trees
+            As for `fit`.
+        params : str or Parameters
+            Parameters of EVALB: ``collins``, ``new``, or a file.
+        """
+        given = self.get_params()
+        held_out = list(read_trees(trees))
+        return held_out_score(self.model, held_out, given["parsing"], params=params, threads=given["threads"])
+
+    # ---- what was learned ------------------------------------------------------------------------------
+
+    def fragments(self) -> FragmentTable:
+        """The fragments of the trained model, with their counts or weights."""
+        return entry_of(self.model).fragments(self.model)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the trained model to a file that the commands and `tsgkit.load` read."""
+        self.model.save(path)
+
+    @classmethod
+    def of_model(cls, model: Model) -> "Estimator":
+        """The estimator of a trained model, with the settings that it was trained with as parameters."""
+        found = estimator_of(model.kind)
+        saved = model.info.get("settings")
+        names = found._param_names()
+        settings = {name: value for name, value in saved.items() if name in names} if isinstance(saved, dict) else {}
+        seed = model.info.get("seed", COMMON["seed"])
+        entry, preparation = found._entry(), model.preparation
+        unknown = preparation.lexicon.settings if preparation.lexicon else None
+        estimator = found(
+            **settings,
+            seed=seed if isinstance(seed, int) else COMMON["seed"],
+            cleaning=None if preparation.cleaning == Cleaning() else preparation.cleaning,
+            binarization=None if preparation.binarization == entry.binarization else preparation.binarization,
+            unknown=None if unknown == entry.unknown else unknown,
+        )
+        estimator._model = model
+        histories = {name: value for name, value in model.state.items() if name.startswith("history_")}
+        estimator.history_ = {name.removeprefix("history_"): value.tolist() for name, value in histories.items()}
+        return estimator
+
+    # ---- as a value ----------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        defaults = self._param_names()
+        changed = (f"{name}={value!r}" for name, value in self.get_params().items() if value != defaults[name])
+        shown = f"{type(self).__name__}({', '.join(changed)})"
+        if self._model is None:
+            return shown
+        return f"<{shown} trained on {self._model.info.get('trees', '?')} trees, {self._model.grammar.n_rules} rules>"
+
+    def _repr_html_(self) -> str:
+        """Size, scores and the most frequent fragments, for notebooks."""
+        if self._model is None:
+            return f"<code>{escape(repr(self))}</code>"
+        info, grammar = self._model.info, self._model.grammar
+        rows = [
+            ("model", self._entry().title),
+            ("trained on", f"{info.get('trees', '?')} trees, {info.get('tokens', '?')} tokens"),
+            ("grammar", f"{grammar.n_rules} rules, {len(grammar.labels)} labels"),
+        ]
+        if self.evaluation_ is not None:
+            rows.append(("held-out trees", self.evaluation_.headline()))
+        if best := self._best_fragments():
+            rows.append(("frequent fragments", "\n".join(best)))
+        cells = (f"<tr><th>{name}</th><td><pre>{escape(text)}</pre></td></tr>" for name, text in rows)
+        return f"<table><caption>{escape(type(self).__name__)}</caption><tbody>{''.join(cells)}</tbody></table>"
+
+    def _best_fragments(self) -> list[str]:
+        """The most frequent fragments that are larger than a rule, as brackets with their counts."""
+        table = self.fragments()
+        numbers = table.select(min_size=2, sort="count")[:N_BEST_FRAGMENTS]
+        shown = [table.fragment(number) for number in numbers]
+        return [f"{fragment.count:g}  {fragment.brackets}" for fragment in shown]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Parameters, and the bytes of the model file instead of arrays and indices."""
+        state = {name: value for name, value in self.__dict__.items() if name not in ("_model", "_parser")}
+        return state | {"_content": None if self._model is None else self._model.to_bytes()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        content = state.pop("_content")
+        self.__dict__.update(state)
+        self._parser = None
+        self._model = None if content is None else Model.load(type(self).__name__, content)
+
+    def __copy__(self) -> Self:
+        """A copy that shares the model, which never changes."""
+        made = type(self).__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        made = copy.copy(self)
+        for name in self._param_names():
+            setattr(made, name, copy.deepcopy(getattr(self, name), memo))
+        return made
+
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn asks of estimators."""
+        from sklearn.utils import Tags, TargetTags  # type: ignore[import-not-found]  # noqa: PLC0415
+
+        return Tags(estimator_type=None, target_tags=TargetTags(required=False))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._model is not None
+
+
+def watch_of(callback: Callback | None, iterations: int) -> Callable[[int, Record], bool]:
+    """The callback of the training loop that calls that of a user."""
+    started = time.perf_counter()
+
+    def watch(iteration: int, record: Record) -> bool:
+        if callback is None:
+            return False
+        return callback(Progress(iteration, iterations, record, time.perf_counter() - started)) is True
+
+    return watch
+
+
+class CFG(Estimator):
+    """A PCFG: relative frequencies of the rules of the binarised trees.
+
+    It is counted in a moment, and the least accurate of the models. Its parameters are those of all estimators
+    (`Estimator`).
+
+    Examples
+    --------
+    >>> model = CFG().fit("village:train")
+    >>> print(*model.predict([["the", "old", "man", "smiled", "."]]))
+    (TOP (S (NP (DT the) (JJ old) (NN man)) (VP (VBD smiled)) (. .)))
+    >>> round(model.score("village:dev"), 2)
+    84.99
+    """
+
+    kind = "cfg"
+
+
+class TSG(Estimator):
+    """A Bayesian tree-substitution grammar (Cohn & Blunsom 2010).
+
+    Its parameters are those of all estimators (`Estimator`) and the settings of
+    `tsgkit.inference.tsg.TsgSettings`.
+
+    Examples
+    --------
+    >>> model = TSG(iterations=20, average=2, seed=1)
+    >>> model
+    TSG(average=2, iterations=20, seed=1)
+    >>> len(model.fit("village:dev").history_["log_joint"])
+    20
+    """
+
+    kind = "tsg"
+
+
+class InsertionTSG(Estimator):
+    """A tree-substitution grammar with insertion: auxiliary trees beside initial ones (Shindo et al. 2011).
+
+    Its parameters are those of all estimators (`Estimator`) and the settings of
+    `tsgkit.inference.insertion.InsertionSettings`.
+
+    Examples
+    --------
+    >>> InsertionTSG(iterations=5, stacked=True).get_params()["stacked"]
+    True
+    """
+
+    kind = "insertion"
+
+
+class SRTSG(Estimator):
+    """A symbol-refined tree-substitution grammar: with learned subcategories, the most accurate (Shindo et al. 2012).
+
+    Its parameters are those of all estimators (`Estimator`) and the settings of
+    `tsgkit.inference.srtsg_settings.SrSettings`.
+
+    Examples
+    --------
+    >>> settings = {"splits": 1, "split_iterations": 5, "joint_iterations": 5, "average": 1}
+    >>> model = SRTSG(**settings).fit("village:dev", callback=lambda progress: progress.iteration == 7)
+    >>> len(model.history_["log_joint"])  # of 10
+    7
+    """
+
+    kind = "srtsg"
+
+
+ESTIMATORS: dict[str, type[Estimator]] = {each.kind: each for each in (CFG, TSG, InsertionTSG, SRTSG)}
+
+
+def estimator_of(kind: str) -> type[Estimator]:
+    """The estimator of a model by its name; one is made for a model of another package.
+
+    Examples
+    --------
+    >>> estimator_of("tsg").__name__
+    'TSG'
+    """
+    if kind not in ESTIMATORS:
+        entry = MODELS.require(kind)
+        ESTIMATORS[kind] = type(kind, (Estimator,), {"kind": kind, "__doc__": entry.title, "__module__": __name__})
+    return ESTIMATORS[kind]
