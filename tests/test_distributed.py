@@ -35,7 +35,7 @@ SECONDS = 600  # only a job that hangs takes so long
 def folder(tmp_path_factory):
     """A model, an input, and the output that all backends must give for it."""
     made = tmp_path_factory.mktemp("distributed")
-    assert train_command.main(["-q", "--output", str(made / "cfg.model"), "village:train"]) == 0
+    assert train_command.main(["-q", "--model=cfg", "--output", str(made / "cfg.model"), "village:train"]) == 0
     lines = (SENTENCES * (N_LINES // len(SENTENCES) + 1))[:N_LINES]
     (made / "input").write_text("".join(lines), encoding="utf-8")
     arguments = ["-q", "--scores", "-i", made / "input", "-o", made / "expected", made / "cfg.model"]

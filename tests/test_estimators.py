@@ -87,9 +87,9 @@ def test_callbacks_see_every_iteration_and_can_stop():
 
 
 def test_what_is_not_trained_says_so():
-    for call in (CFG().predict, CFG().score, CFG().save):
+    for call in (lambda: CFG().predict([WORDS]), lambda: CFG().score("village:dev"), lambda: CFG().save("x")):
         with pytest.raises(NotFittedError, match="this CFG is not trained yet: call fit"):
-            call(["x"])
+            call()
     assert not hasattr(CFG(), "model")
 
 

@@ -28,7 +28,7 @@ TRAIN = ("train", "--model=tsg", "--iterations=100000", "--checkpoint-every=1", 
 WRITERS = {
     "prepare": (("prepare", "village:dev", "-o", "out"), "out"),
     "arrays": (("prepare", "village:dev", "-o", "out.npz"), "out.npz"),
-    "train": (("train", "village:dev", "-o", "out"), "out"),
+    "train": (("train", "--model=cfg", "village:dev", "-o", "out"), "out"),
     "sampled": (("train", "--model=tsg", "--iterations=2", "village:dev", "-o", "out"), "out"),
     "parse": (("parse", "given.model", "-i", "given.txt", "-o", "out"), "out"),
 }
@@ -38,7 +38,7 @@ WRITERS = {
 def given(tmp_path_factory):
     """A folder with a model and sentences."""
     folder = tmp_path_factory.mktemp("given")
-    command = [sys.executable, "-m", "tsgkit", "train", "--quiet", "village:dev", "-o", "given.model"]
+    command = [sys.executable, "-m", "tsgkit", "train", "--quiet", "--model=cfg", "village:dev", "-o", "given.model"]
     subprocess.run(command, cwd=folder, check=True)
     (folder / "given.txt").write_text("the old man smiled .\n" * 40)
     return folder

@@ -32,7 +32,7 @@ def path(tmp_path_factory):
 @pytest.fixture(scope="module")
 def cfg_path(tmp_path_factory):
     file = tmp_path_factory.mktemp("trained") / "cfg.npz"
-    assert train_command.main(["--quiet", f"--output={file}", "village:train"]) == 0
+    assert train_command.main(["--quiet", "--model=cfg", f"--output={file}", "village:train"]) == 0
     return file
 
 

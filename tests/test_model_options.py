@@ -86,10 +86,16 @@ def test_given_options_reach_the_settings():
 @pytest.mark.parametrize(
     ("name", "option", "message"),
     [
-        ("cfg", "--iterations=3", "--iterations: the model cfg has no such setting"),
-        ("tsg", "--splits=3", "--splits: the model tsg has no such setting"),
-        ("tsg", "--stacked", "--stacked: the model tsg has no such setting"),
-        ("srtsg", "--truncated", "--truncated: the model srtsg has no such setting"),
+        ("cfg", "--iterations=3", "--iterations: the model cfg has no such setting, only tsg and insertion have it"),
+        ("tsg", "--splits=3", "--splits: the model tsg has no such setting, only srtsg has it"),
+        ("tsg", "--stacked", "--stacked: the model tsg has no such setting, only insertion and srtsg have it"),
+        ("srtsg", "--truncated", "--truncated: the model srtsg has no such setting, only tsg and insertion have it"),
+        (
+            "srtsg",
+            "--iterations=5",
+            "--iterations: the model srtsg has no such setting, only tsg and insertion have it; instead it has"
+            " --anneal-iterations, --split-iterations, --site-iterations, --joint-iterations, --insertion-iterations",
+        ),
         ("tsg", "--set=average=3", "--set=average=3: the model tsg has no such setting"),
         ("tsg", "--average=0", "--average=0: must be at least 1"),
         ("tsg", "--average=x", "--average=x: not a whole number"),

@@ -29,7 +29,7 @@ TEXT = "".join(f"{' '.join(words)}\n" for words in SENTENCES)
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     path = tmp_path_factory.mktemp("trained") / "village.model"
-    assert train_command.main(["--quiet", f"--output={path}", "village:train"]) == 0
+    assert train_command.main(["--model=cfg", "--quiet", f"--output={path}", "village:train"]) == 0
     return path
 
 
@@ -89,14 +89,14 @@ def test_a_prepared_corpus(run, tmp_path, model):
     prepared = ["--binarize=right", "--horizontal=1", "--vertical=2", "--unknown=unicode", "--threshold=1"]
     corpus, bare, made = (tmp_path / name for name in ("corpus.npz", "bare.npz", "made"))
     assert run(prepare_command.main, "-q", *prepared, "-o", corpus, "village:train")[0] == 0
-    assert run(train_command.main, "-q", "-o", made, corpus)[0] == 0
+    assert run(train_command.main, "--model=cfg", "-q", "-o", made, corpus)[0] == 0
     assert made.read_bytes() == model.read_bytes()
     assert run(prepare_command.main, "-q", "-o", bare, "village:train")[0] == 0
     for wrong, message in (
         ([bare], "needs binarised trees"),
         ([corpus, "village:dev"], "cannot be combined with others"),
     ):
-        code, _, error = run(train_command.main, "-q", "-o", tmp_path / "none", *wrong)
+        code, _, error = run(train_command.main, "--model=cfg", "-q", "-o", tmp_path / "none", *wrong)
         assert code == 2
         assert message in error
     assert not (tmp_path / "none").exists()
@@ -124,7 +124,7 @@ def test_development_trees_are_read_as_the_others_and_before_training(run, tmp_p
     export = "#BOS 1\ndä\tD\t--\t--\t500\nhat\tV\t--\t--\t0\nes\tV\t--\t--\t500\n#500\tP\t--\t--\t0\n#EOS 1\n"
     (tmp_path / "bank").write_text(export, encoding="latin-1")
     options = ("-q", "-o", tmp_path / "m", f"--dev={tmp_path / 'bank'}", tmp_path / "bank")
-    code, out, error = run(train_command.main, "--encoding=latin-1", "--continuous", *options)
+    code, out, error = run(train_command.main, "--model=cfg", "--encoding=latin-1", "--continuous", *options)
     assert (code, error) == (0, "tsgkit: made 2 trees continuous\n")
     assert "F1" in out
     (tmp_path / "m").unlink()
@@ -139,18 +139,18 @@ def test_development_trees_are_read_as_the_others_and_before_training(run, tmp_p
 
 def test_bad_trees(run, tmp_path):
     (tmp_path / "bank").write_text("(S (A a) (B b))\n(S (A a)\n(S (A a) (B c))\n")
-    code, _, error = run(train_command.main, "-o", tmp_path / "m", tmp_path / "bank")
+    code, _, error = run(train_command.main, "--model=cfg", "-o", tmp_path / "m", tmp_path / "bank")
     assert code == 2
     assert "bank:3:1: unbalanced" in error or "bank:2:1: unbalanced" in error
-    code, _, error = run(train_command.main, "--skip-bad", "-o", tmp_path / "m", tmp_path / "bank")
+    code, _, error = run(train_command.main, "--model=cfg", "--skip-bad", "-o", tmp_path / "m", tmp_path / "bank")
     assert code == 0
     assert "2 trees" in error
     (tmp_path / "bank").write_text("(S (A a) (B b))\n(T (A a))\n")
-    code, _, error = run(train_command.main, "--root=none", "-o", tmp_path / "m2", tmp_path / "bank")
+    code, _, error = run(train_command.main, "--model=cfg", "--root=none", "-o", tmp_path / "m2", tmp_path / "bank")
     assert code == 2
     assert "different root labels (S, T)" in error
     (tmp_path / "bank").write_text("")
-    code, _, error = run(train_command.main, "-o", tmp_path / "m2", tmp_path / "bank")
+    code, _, error = run(train_command.main, "--model=cfg", "-o", tmp_path / "m2", tmp_path / "bank")
     assert code == 2
     assert "no trees" in error
 
@@ -170,7 +170,7 @@ def test_bad_trees(run, tmp_path):
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_options_of_train(run, tmp_path, parse, options, f1):
-    assert run(train_command.main, "-q", *options, "-o", tmp_path / "m", "village:train")[0] == 0
+    assert run(train_command.main, "--model=cfg", "-q", *options, "-o", tmp_path / "m", "village:train")[0] == 0
     lines = parse(TEXT, path=tmp_path / "m")
     trees = list(read_trees(str(tmp_path / "output")))
     assert len(trees) == len(lines) == len(SENTENCES)
@@ -538,7 +538,7 @@ def test_another_job_is_not_resumed(parse, tmp_path):
     assert "(seed differ)" in parse(text, "--resume", "--seed=2", code=2)
     assert "first 1 lines of the input" in parse(text.upper(), "--resume", code=2)
     other = tmp_path / "other"
-    assert train_command.main(["-q", "--horizontal=0", f"--output={other}", "village:train"]) == 0
+    assert train_command.main(["--model=cfg", "-q", "--horizontal=0", f"--output={other}", "village:train"]) == 0
     assert "(models differ)" in parse(text, "--resume", path=other, code=2)
     assert len(parse(text, "--resume")) == 2
 
@@ -582,10 +582,46 @@ def test_eval_and_the_package_load_neither_numpy_nor_nltk(tmp_path):
 def test_penn_sample(treebanks, run, tmp_path, parse):
     """The figure is that of a PCFG; what counts is that nothing fails on real sentences."""
     train = treebanks / "wsj-sample" / "train.mrg"
-    assert run(train_command.main, "-q", "-o", tmp_path / "m", train)[0] == 0
+    assert run(train_command.main, "--model=cfg", "-q", "-o", tmp_path / "m", train)[0] == 0
     gold = [tree for tree in read_trees(str(treebanks / "wsj-sample" / "dev.mrg")) if len(tree.leaves()) <= 25]
     gold = gold[:80]
     lines = parse("".join(f"{' '.join(tree.leaves())}\n" for tree in gold), path=tmp_path / "m")
     trees = [Tree.fromstring(line) for line in lines]
     assert [tree.leaves() for tree in trees] == [tree.leaves() for tree in gold]
     assert round(evaluate(gold, trees).f1, 2) == 75.06
+
+
+# ---- trees as input ----------------------------------------------------------------------------------------
+
+
+def test_a_file_of_trees_is_recognised(tsgkit, model, tmp_path):
+    path = tmp_path / "dev.mrg"
+    tsgkit("prepare", "-q", "village:dev", "-o", path)
+    refused = tsgkit("parse", model, "-i", path, code=2)
+    assert f"{path} has trees, not sentences; --from-trees parses their words" in refused.stderr
+    assert "the input has trees" in tsgkit("parse", model, text=path.read_text(), code=2).stderr
+    # Brackets that are words are words.
+    assert tsgkit("parse", "-q", model, text="( a remark )\n").stdout.count("(") > 3
+
+
+def test_trees_are_parsed_and_scored_at_once(tsgkit, model, tmp_path):
+    tsgkit("prepare", "-q", "village:dev", "-o", "dev.mrg")
+    tsgkit("prepare", "-q", "--write=words", "village:dev", "-o", "dev.txt")
+    tsgkit("parse", "-q", model, "-i", "dev.txt", "-o", "parsed.mrg")
+    wanted = tsgkit("compare", "dev.mrg", "parsed.mrg", "parsed.mrg").stdout.split(": ")[1].splitlines()[0]
+    done = tsgkit("parse", "-q", "--from-trees", model, "-i", "village:dev", "-o", "again.mrg")
+    assert done.stdout == f"village:dev: {wanted}\n"
+    assert (tmp_path / "again.mrg").read_bytes() == (tmp_path / "parsed.mrg").read_bytes()
+    streamed = tsgkit("parse", "-q", "--from-trees", model, "-i", "village:dev")
+    assert streamed.stdout == (tmp_path / "parsed.mrg").read_text()
+    assert streamed.stderr == f"village:dev: {wanted}\n"
+    tagged = tsgkit("parse", "-q", "--from-trees", "--tags=hard", model, "-i", "village:dev", "-o", "tagged.mrg")
+    assert float(re.search(r"EVALB ([\d.]+)", tagged.stdout)[1]) > float(re.search(r"EVALB ([\d.]+)", wanted)[1])
+    assert "--kbest" in tsgkit("parse", "--from-trees", "--kbest=2", model, "-i", "village:dev", code=2).stderr
+
+
+def test_the_default_model_is_srtsg(tsgkit):
+    options = ["--splits=1", "--split-iterations=2", "--joint-iterations=1", "--average=1", "--log=train.log"]
+    done = tsgkit("train", *options, "village:dev", "-o", "m")
+    assert "m: 65 trees" in done.stderr
+    assert '"model": "srtsg"' in tsgkit("info", "--json", "m").stdout

@@ -14,6 +14,9 @@ Options:
                            as annotated) the log probability of the tree with its words, summed over all its
                            derivations (of several models: the mean); -inf for a tree the grammar cannot make
   -i FILE, --input=FILE    sentences (plain, gzip or xz) [default: -]
+  --from-trees             the input is a treebank (as for `tsgkit prepare`): parse the words of its trees, and print
+                           the scores at the end; with --tags, the tags are those of the trees
+  --params=SET             for --from-trees: collins, new, or an EVALB parameter file [default: collins]
   -o FILE, --output=FILE   trees; a file appears when all is done (until then FILE.partial holds what there is), stdout
                            line by line [default: -]
   --resume                 continue from FILE.partial, if it exists: what is in it is not parsed again
@@ -61,16 +64,20 @@ import io
 import sys
 import time
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol, TextIO
+
+from nltk.tree import Tree
 
 from tsgkit import __version__
 from tsgkit.archive import file_content
 from tsgkit.cli import command, integer, parse_arguments
 from tsgkit.distributed import Backend
-from tsgkit.errors import UsageError
+from tsgkit.errors import TreebankError, UsageError
+from tsgkit.evaluation import evaluate, load_parameters
+from tsgkit.evaluation.evalb import parameter_warnings
 from tsgkit.files import open_output
 from tsgkit.models.model import Model
 from tsgkit.options import backend_of, require_one
@@ -83,6 +90,7 @@ from tsgkit.resumable import PartialOutput
 from tsgkit.streams import chunks
 from tsgkit.treebank import read_trees
 from tsgkit.treebank.sources import decode_lines
+from tsgkit.treebank.trees import is_preterminal, preorder
 from tsgkit.usage import with_registered
 
 __doc__ = with_registered(__doc__)
@@ -211,16 +219,76 @@ def remembering(lines: Iterator[str], memory: deque[str]) -> Iterator[str]:
         yield line
 
 
-def parse_all(arguments: dict[str, Any], plan: ParsePlan, contents: list[bytes], output: Output) -> "Tally":
+def input_lines(arguments: dict[str, Any], gold: Sequence[Tree] | None) -> Iterator[str]:
+    """The sentences, one per line: those of the input, or of the gold trees."""
+    if gold is None:
+        return sentences_only(decode_lines(arguments["--input"], "utf-8"), arguments["--input"])
+    has_tags = arguments["--tags"] != "none"
+    pairs = ([(leaf[0], leaf.label()) for leaf in preorder(tree) if is_preterminal(leaf)] for tree in gold)
+    return (" ".join(f"{word}/{tag}" if has_tags else word for word, tag in pair) + "\n" for pair in pairs)
+
+
+def sentences_only(lines: Iterator[str], path: str) -> Iterator[str]:
+    """The lines, of which the first must not be a tree."""
+    for number, line in enumerate(lines):
+        if not number and is_tree(line):
+            name = "the input" if path == "-" else path
+            raise UsageError(f"{name} has trees, not sentences; --from-trees parses their words and scores the result")
+        yield line
+
+
+def is_tree(line: str) -> bool:
+    """Whether a line is a bracketed tree of at least two levels.
+
+    Examples
+    --------
+    >>> is_tree("(S (NP (PRP I)) (VP (VBD ran)))"), is_tree("( a remark )"), is_tree("I ran")
+    (True, False, False)
+    """
+    if not line.lstrip().startswith("("):
+        return False
+    try:
+        trees = list(read_trees(line))
+    except TreebankError:
+        return False
+    return len(trees) == 1 and not is_preterminal(trees[0])
+
+
+def gold_trees(arguments: dict[str, Any], plan: ParsePlan, contents: list[bytes]) -> list[Tree] | None:
+    """The clean trees of the input, if it is a treebank."""
+    if not arguments["--from-trees"]:
+        return None
+    if plan.tokenize or plan.kbest > 1 or plan.scores or plan.confidence:
+        raise UsageError("--from-trees: --tokenize, --kbest, --scores and --confidence do not go with it")
+    cleaning = Model.load(arguments["MODEL"][0], contents[0]).preparation.cleaning
+    found = [tree for tree in map(cleaning.apply, read_trees(arguments["--input"])) if tree is not None]
+    return [cleaning.undo(tree) for tree in found]
+
+
+def print_evaluation(arguments: dict[str, Any], gold: Sequence[Tree], parsed: list[str]) -> None:
+    """The scores, on stdout unless the trees are there."""
+    path = arguments["--output"]
+    test = path if path != "-" and Path(path).is_file() else parsed
+    evaluation = evaluate(gold, test, load_parameters(arguments["--params"]))
+    print(f"{arguments['--input']}: {evaluation.headline()}", file=sys.stderr if path == "-" else sys.stdout)
+    if not arguments["--quiet"]:
+        for warning in parameter_warnings(evaluation):
+            print(f"tsgkit: {warning}", file=sys.stderr)
+
+
+def parse_all(
+    arguments: dict[str, Any], plan: ParsePlan, contents: list[bytes], output: Output, gold: Sequence[Tree] | None
+) -> "Tally":
     """Parse the input from where the output ends."""
     tally = Tally()
     read: deque[str] = deque()
-    lines = remembering(output.skip(decode_lines(arguments["--input"], "utf-8")), read)
+    lines = remembering(output.skip(input_lines(arguments, gold)), read)
     portions = parsed_lines(arguments, plan, contents, lines, output.n_done)
     with progress(None, "parsing", "sentences", quiet=arguments["--quiet"]) as bar:
         for place, portion in portions:
             for parsed in portion:
                 output.write(parsed.text, read.popleft())
+                tally.add(parsed.text, keep=gold is not None)
                 tally.fallbacks[parsed.fallback] += 1
                 if parsed.problem:
                     print(f"tsgkit: {parsed.problem}; it has a flat tree", file=sys.stderr)
@@ -238,6 +306,12 @@ class Tally:
         self.started = time.perf_counter()
         self.fallbacks: Counter[str] = Counter()
         self.places: Counter[str] = Counter()
+        self.parsed: list[str] = []
+
+    def add(self, text: str, *, keep: bool) -> None:
+        """Keep a tree that is to be scored."""
+        if keep:
+            self.parsed.append(text)
 
     def report(self, n_resumed: int) -> None:
         """Say what was done."""
@@ -273,10 +347,13 @@ def main(argv: list[str]) -> int:
         print_scores(arguments, plan)
         return 0
     contents = [file_content(path) for path in arguments["MODEL"]]
+    gold = gold_trees(arguments, plan, contents)
     with output_of(arguments, plan, contents) as output:
-        tally = Tally() if output.is_finished else parse_all(arguments, plan, contents, output)
+        tally = Tally() if output.is_finished else parse_all(arguments, plan, contents, output, gold)
     if not arguments["--quiet"]:
         tally.report(output.n_resumed)
+    if gold is not None:
+        print_evaluation(arguments, gold, tally.parsed)
     return 0
 
 

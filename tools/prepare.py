@@ -11,7 +11,8 @@ Options:
   -o FILE, --output=FILE   where to write; a file in .gz or .xz is compressed, one in .npz is the flat
                            corpus as arrays [default: -]
   --format=FORMAT          of the input: {readers} [default: auto]
-  --write=FORMAT           of the output: {writers}; line has one tree per line [default: line]
+  --write=FORMAT           of the output: {writers}; line has one tree per line, words only their
+                           words [default: line]
   --encoding=NAME          of the input [default: utf-8]
   --nfc                    normalise text to Unicode's form C
   --unescape               replace words like -LRB- by the brackets they stand for
@@ -38,10 +39,14 @@ Rare words:
   --unknown=MODEL          none, {unknown_words} [default: none]
   --threshold=N            words that occur at most N times are replaced by their class [default: 1]
 
+Selection:
+  --max-length=N           leave out trees with more than N words, after cleaning
+  --sample=N               only N trees, chosen at random with the seed of --shuffle or 0, in their order
+
 Splitting:
   --split=SHARES           for instance 80,10,10: write FILE with .train, .dev and .test before its ending; for
                            two shares only train and test
-  --shuffle=SEED           split at random, but keep the order within the parts
+  --shuffle=SEED           split at random, but keep the order within the parts; with --sample, its seed
 
 Other:
   --statistics             print a table of sizes instead of trees (or in addition, with --output)
@@ -60,12 +65,13 @@ from nltk.tree import Tree
 
 from tsgkit.cli import choice, command, integer, parse_arguments
 from tsgkit.errors import UsageError
-from tsgkit.options import binarization_of, cleaning_of, reading_of, unknown_of
+from tsgkit.options import binarization_of, cleaning_of, optional_integer, reading_of, unknown_of
 from tsgkit.overwriting import note_output
 from tsgkit.progress import progress
 from tsgkit.treebank import Binarization, Cleaning, Lexicon, UnknownWords, prepare, write_trees
 from tsgkit.treebank.formats import WRITERS
-from tsgkit.treebank.prepare import preparation_of, split_trees, statistics
+from tsgkit.treebank.prepare import preparation_of, sample_trees, split_trees, statistics
+from tsgkit.treebank.trees import words
 from tsgkit.usage import with_registered
 
 __doc__ = with_registered(__doc__)
@@ -115,8 +121,8 @@ def job_of(arguments: dict[str, Any]) -> Job:
         raise UsageError("--debinarize needs --binarize=METHOD, to know what to undo")
     if arguments["--debinarize"] and arguments["--output"].endswith(".npz"):
         raise UsageError("--debinarize writes trees, not a corpus for training: name another --output")
-    if arguments["--shuffle"] is not None and not arguments["--split"]:
-        raise UsageError("--shuffle needs --split")
+    if arguments["--shuffle"] is not None and not arguments["--split"] and arguments["--sample"] is None:
+        raise UsageError("--shuffle needs --split or --sample")
     if arguments["--statistics"] and arguments["--split"]:
         raise UsageError("--statistics cannot be combined with --split: run it on the parts")
     return Job(
@@ -156,12 +162,23 @@ def write_split(job: Job, trees: Iterator[Tree], shares: Sequence[float], seed: 
             print(f"{path}: {len(part)} trees", file=sys.stderr)
 
 
+def selected(trees: Iterator[Tree], arguments: dict[str, Any], cleaning: Cleaning) -> Iterator[Tree]:
+    """The trees that the options ask for: short ones, and a sample of these."""
+    longest, size = optional_integer(arguments, "--max-length", 1), optional_integer(arguments, "--sample", 1)
+    if longest is not None:
+        cleaned = ((tree, cleaning.apply(tree)) for tree in trees)
+        trees = (tree for tree, clean in cleaned if clean is not None and len(words(clean)) <= longest)
+    if size is None:
+        return trees
+    return iter(sample_trees(list(trees), size, integer({"--shuffle": arguments["--shuffle"] or 0}, "--shuffle", 0)))
+
+
 @command
 def main(argv: list[str]) -> int:
     arguments = parse_arguments(__doc__, argv)
     job = job_of(arguments)
     reading = reading_of(arguments)
-    trees = reading.trees(arguments["TREEBANK"])
+    trees = selected(reading.trees(arguments["TREEBANK"]), arguments, job.cleaning)
     if arguments["--split"]:
         seed = None if arguments["--shuffle"] is None else integer(arguments, "--shuffle", 0)
         write_split(job, trees, shares_of(arguments["--split"]), seed)

@@ -138,6 +138,41 @@ def read_archive(
     ArchiveError
         If the file is damaged, or of another kind or version.
     """
+    header, arrays = members_read(path, content)
+    if header.get("kind") != kind:
+        raise ArchiveError(f"{os.fspath(path)}: a {kind} is needed here, this file holds: {header.get('kind')}")
+    if header.get("version") != version:
+        raise ArchiveError(
+            f"{os.fspath(path)}: version {header.get('version')} of the {kind} format; this tsgkit reads {version}"
+        )
+    return header, arrays
+
+
+def is_archive(path: str | os.PathLike[str]) -> bool:
+    """Whether a file looks like one of tsgkit: a zip with a header."""
+    try:
+        with zipfile.ZipFile(path) as members:
+            return f"{HEADER}.npy" in members.namelist()
+    except (zipfile.BadZipFile, OSError, ValueError):
+        return False
+
+
+def archive_header(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, tuple[int, ...]]]:
+    """The header of an archive of any kind, and the shapes of its arrays.
+
+    Raises
+    ------
+    ArchiveError
+        If the file is damaged.
+    """
+    header, arrays = members_read(path)
+    return header, {name: array.shape for name, array in arrays.items()}
+
+
+def members_read(
+    path: str | os.PathLike[str], content: bytes | None = None
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The header and the arrays of an archive of any kind, checked."""
     # From memory: the bytes that are checked are those that are read, and every error below is one of the content.
     content = file_content(path) if content is None else content
     check_seal(content, path)
@@ -151,14 +186,7 @@ def read_archive(
         header = json.loads(arrays.pop(HEADER).tobytes().decode("utf-8"))
     except NOT_AN_ARCHIVE as error:
         raise ArchiveError(f"{os.fspath(path)}: not a whole tsgkit file ({error})") from None
-    if not isinstance(header, dict) or header.get("kind") != kind:
-        found = header.get("kind") if isinstance(header, dict) else None
-        raise ArchiveError(f"{os.fspath(path)}: a {kind} is needed here, this file holds: {found}")
-    if header.get("version") != version:
-        raise ArchiveError(
-            f"{os.fspath(path)}: version {header.get('version')} of the {kind} format; this tsgkit reads {version}"
-        )
-    return header, arrays
+    return header if isinstance(header, dict) else {}, arrays
 
 
 def file_content(path: str | os.PathLike[str], *, is_own: bool = False) -> bytes:

@@ -45,7 +45,7 @@ def model_settings(arguments: dict[str, Any], entry: ModelEntry) -> Settings:
     names = [each.name for each in fields(entry.settings)]
     given = {option: arguments[option] for option in model_options() if arguments[option] not in (None, False)}
     if strays := [option for option in given if option not in map(option_of, names)]:
-        raise UsageError(f"{strays[0]}: the model {entry.settings.kind} has no such setting")
+        raise UsageError(f"{strays[0]}: the model {entry.settings.kind} has no such setting{remedy(strays[0], names)}")
     values = {option_of(name): (name, value) for name, value in other_settings(arguments["--set"], entry).items()}
     values |= {option_of(name): (name, given[option_of(name)]) for name in names if option_of(name) in given}
     hints = get_type_hints(entry.settings)
@@ -53,6 +53,17 @@ def model_settings(arguments: dict[str, Any], entry: ModelEntry) -> Settings:
         return entry.settings(**{name: value_of(option, text, hints[name]) for option, (name, text) in values.items()})
     except SettingError as error:
         raise UsageError(f"{option_of(error.name)}={error.value}: {error.problem}") from None
+
+
+def remedy(option: str, names: list[str]) -> str:
+    """Which models have the setting that another has not, and which similar settings that one has."""
+    kinds = [
+        name for name in MODELS.built_in if option in (option_of(each.name) for each in fields(MODELS[name].settings))
+    ]
+    last_word = option.rpartition("-")[2]
+    similar = [option_of(name) for name in names if option_of(name).endswith(f"-{last_word}")]
+    others = f"; instead it has {', '.join(similar)}" if similar else ""
+    return f", only {' and '.join(kinds)} {'has' if len(kinds) == 1 else 'have'} it{others}"
 
 
 def with_defaults(usage: str | None) -> str:

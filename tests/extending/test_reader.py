@@ -87,8 +87,8 @@ def test_all_commands_read_the_format(tsgkit, tmp_path, monkeypatch):
     assert done.stdout == f"{format_tree(trees[0])}\n"
     stderr = tsgkit("prepare", "--format=columns:lemma=4", "-", code=2).stderr
     assert "no option 'lemma'; it has word, tag, brackets" in stderr
-    tsgkit("train", "--quiet", "train.conll", "-o", "conll.model")
-    tsgkit("train", "--quiet", "village:train", "-o", "brackets.model")
+    tsgkit("train", "--quiet", "--model=cfg", "train.conll", "-o", "conll.model")
+    tsgkit("train", "--quiet", "--model=cfg", "village:train", "-o", "brackets.model")
     sentence = " ".join(words(trees[3]))
     parses = [tsgkit("parse", "--quiet", f"{name}.model", text=sentence).stdout for name in ("conll", "brackets")]
     assert parses[0] == parses[1] != ""

@@ -24,7 +24,7 @@ def test_preparing_training_and_parsing(tsgkit, tmp_path, monkeypatch):
     assert prepared.splitlines()[0] == "(TOP (S (N UNK) (V UNK)))"  # too few rare words for finer classes
     parses = {}
     for name in ("suffixes", "one"):
-        tsgkit("train", "--quiet", f"--unknown={name}", "village:train", "-o", f"{name}.model")
+        tsgkit("train", "--quiet", "--model=cfg", f"--unknown={name}", "village:train", "-o", f"{name}.model")
         parses[name] = tsgkit("parse", "--quiet", f"{name}.model", text="she was blorking .").stdout
     # Rare words in -ng are mostly participles.
     assert parses["suffixes"] == "(TOP (S (NP (PRP she)) (VP (VBD was) (VP (VBG blorking))) (. .)))\n"

@@ -254,3 +254,18 @@ def test_a_very_deep_tree_from_the_command_line(tsgkit, tmp_path):
     expected = "(TOP " + (tmp_path / "deep.mrg").read_text() + ")\n"
     assert (tmp_path / "back.mrg").read_text() == expected
     assert tree_height(next(iter(read_trees(tmp_path / "deep.mrg")))) == depth + 1
+
+
+def test_words_short_trees_and_samples(tsgkit):
+    words = tsgkit("prepare", "-q", "--write=words", "village:dev").stdout.splitlines()
+    assert words[0] == "Good evening , Jack ."
+    short = tsgkit("prepare", "-q", "--write=words", "--max-length=5", "village:dev").stdout.splitlines()
+    assert short == [line for line in words if len(line.split()) <= 5]
+    sample = tsgkit("prepare", "-q", "--write=words", "--sample=7", "village:dev").stdout.splitlines()
+    assert len(sample) == 7
+    places = [words.index(line) for line in sample]
+    assert places == sorted(places)
+    other = tsgkit("prepare", "-q", "--write=words", "--sample=7", "--shuffle=3", "village:dev").stdout.splitlines()
+    assert other != sample
+    assert len(tsgkit("prepare", "-q", "--sample=999", "village:dev").stdout.splitlines()) == len(words)
+    assert "--shuffle needs" in tsgkit("prepare", "--shuffle=1", "village:dev", code=2).stderr

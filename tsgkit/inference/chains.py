@@ -30,7 +30,7 @@ from tsgkit.inference.training import Training
 from tsgkit.interruption import interruptible
 from tsgkit.locks import sole_writer
 from tsgkit.overwriting import allow_replacing, note_output
-from tsgkit.progress import progress
+from tsgkit.progress import LogLines, progress
 from tsgkit.treebank import FlatCorpus
 
 # How long a chain waits for the locks of its files, which a process that was killed may still hold.
@@ -178,6 +178,8 @@ class Chains:
         No progress bar.
     start : path, optional
         The model that all chains begin with.
+    log : path, optional
+        A file to append lines to, every so often: the iterations of each chain, and the time left.
     """
 
     plan: Plan
@@ -189,6 +191,7 @@ class Chains:
     force: bool = False
     quiet: bool = False
     start: Path | None = None
+    log: Path | None = None
     interrupted: bool = False
     is_locked: bool = field(init=False, default=False)
     chains: list[Chain] = field(init=False)
@@ -268,11 +271,14 @@ class Chains:
                 None, "training", "iterations", total=self.n_chains * self.plan.iterations, quiet=self.quiet
             ) as bar,
         ):
+            title = f"training {self.n_chains} chains of {self.plan.settings.kind}"
+            lines = LogLines(title, self.n_chains * self.plan.iterations, quiet=self.quiet, path=self.log)
 
             def show(index: int, message: dict[str, Any]) -> None:
                 self.chains[index].done = message["done"]
                 bar.n = sum(chain.done for chain in self.chains)
                 bar.set_postfix_str(self.overview())
+                lines.add(bar.n, self.overview())
 
             for outcome in backend.gather(run_chain, shared, items, show):
                 chain = self.chains[outcome.index]

@@ -29,7 +29,7 @@ from tsgkit.interruption import interruptible
 from tsgkit.locks import sole_writer
 from tsgkit.models.model import Model
 from tsgkit.overwriting import allow_replacing, note_output
-from tsgkit.progress import progress
+from tsgkit.progress import LogLines, progress
 
 SECONDS = "seconds"
 UNFINISHED = "unfinished"  # the key in `Model.info` of a model whose training was interrupted
@@ -54,7 +54,9 @@ class Run:
     force : bool
         Replace existing files of this output; with `resume`, only those without a checkpoint.
     quiet : bool
-        No progress bar.
+        No progress bar, and no lines where stderr is not a terminal.
+    log : path, optional
+        A file to append lines to, every so often: iteration, log joint, time left.
     watch : callable, optional
         Called after every iteration; returns whether to stop. By default a progress bar shows the run and Ctrl-C stops
         it.
@@ -80,6 +82,7 @@ class Run:
     resume: bool = False
     force: bool = False
     quiet: bool = False
+    log: Path | None = None
     watch: Watch | None = None
     done: int = 0
     history: dict[str, list[float]] = field(default_factory=dict)
@@ -212,14 +215,20 @@ class Run:
             yield self.watch
             return
         todo = range(self.done, self.iterations)
+        name, n_tokens = self.training.settings.kind, self.training.corpus.n_tokens
+        title = f"training {name}: {self.iterations} iterations over {n_tokens} tokens"
+        lines = LogLines(title, self.iterations, done=self.done, quiet=self.quiet, path=self.log)
         with interruptible(self.interrupt), progress(todo, "training", "iterations", quiet=self.quiet) as bar:
 
             def show(done: int, record: Record) -> bool:
-                bar.set_postfix(self.training.describe(record), refresh=False)
+                figures = self.training.describe(record)
+                bar.set_postfix(figures, refresh=False)
                 bar.update()
+                lines.add(done, ", ".join(f"{name} {value}" for name, value in figures.items()))
                 return self.interrupted
 
             yield show
+        lines.close(f"{'interrupted after' if self.interrupted else 'done:'} {self.done} iterations")
 
     def interrupt(self) -> None:
         """Stop after the current iteration."""

@@ -12,7 +12,7 @@ from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError
 from tsgkit.treebank.formats import STRICT, Reader, ReadOptions
-from tsgkit.treebank.trees import is_preterminal
+from tsgkit.treebank.trees import is_preterminal, words
 
 SPACE = r"[ \t\r\n\f\v]"
 SYMBOL = r"[^ \t\r\n\f\v()]"
@@ -273,3 +273,8 @@ def write_lines(trees: Iterable[Tree]) -> Iterator[str]:
 def write_pretty(trees: Iterable[Tree]) -> Iterator[str]:
     """Trees over several lines, indented as in the Penn Treebank."""
     return (f"{format_tree(tree, pretty=True)}\n" for tree in trees)
+
+
+def write_words(trees: Iterable[Tree]) -> Iterator[str]:
+    """The words of every tree on a line, as `tsgkit parse` reads them."""
+    return (f"{' '.join(words(tree))}\n" for tree in trees)

@@ -182,6 +182,20 @@ def preparation_of(corpus: FlatCorpus) -> Preparation:
         raise TreebankError(f"the corpus does not say how it was prepared: {error}; prepare it again") from None
 
 
+def sample_trees(trees: Sequence[Tree], size: int, seed: int) -> list[Tree]:
+    """A random sample without replacement, in the order of the treebank; all trees if there are no more.
+
+    Examples
+    --------
+    >>> sample_trees("abcdefgh", 3, seed=1) == sample_trees("abcdefgh", 3, seed=1)
+    True
+    """
+    if size >= len(trees):
+        return list(trees)
+    chosen = np.random.Generator(np.random.PCG64(seed)).choice(len(trees), size, replace=False)
+    return [trees[number] for number in sorted(chosen.tolist())]
+
+
 def split_trees(trees: Sequence[Tree], shares: Sequence[float], seed: int | None = None) -> list[list[Tree]]:
     """Split trees into parts with the given shares, in order, or at random if a seed is given.
 

@@ -127,6 +127,12 @@ def read_file(path: str, format: str, options: ReadOptions) -> Iterator[Tree]:
             raise TreebankError(str(error), path) from None
 
 
+def recognised_format(path: str) -> str:
+    """The name of the reader that a file is read with, unless another is named."""
+    with open_binary(path) as file:
+        return recognised(FirstLines(file, "utf-8"))
+
+
 def find_files(name: str) -> list[str]:
     """The files of a source, in the order of their names."""
     corpus, _, split = name.partition(":")

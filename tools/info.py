@@ -1,0 +1,140 @@
+"""Say what a file is: a model, a corpus, a checkpoint, a treebank, ...
+
+Usage:
+  tsgkit info [options] FILE...
+  tsgkit info -h | --help | --version
+
+For a file of tsgkit, its kind and what it was made with; for a treebank, its format and how many trees it has.
+
+Options:
+  --json         one JSON object per file, one per line
+  -q, --quiet    no messages
+  -h, --help     this text
+  --version      the version
+"""
+
+import json
+import os
+import sys
+from typing import Any
+
+from tsgkit.archive import ArchiveError, archive_header, is_archive
+from tsgkit.cli import command, parse_arguments
+from tsgkit.errors import TsgkitError
+from tsgkit.files import open_output
+from tsgkit.treebank.sources import read_trees, recognised_format
+from tsgkit.treebank.trees import words
+
+# By the end of the name: files that tsgkit writes beside others.
+BESIDE = {
+    ".partial": "the trees of an unfinished `tsgkit parse`; the same command with --resume continues it",
+    ".partial.json": "the journal of an unfinished `tsgkit parse`",
+    ".tsv": "a table of all iterations of a training",
+    ".prm": "EVALB parameters",
+    ".html": "a page",
+    ".svg": "a picture",
+}
+TITLES = {
+    "model": "a trained model",
+    "corpus": "a prepared corpus, for `tsgkit train`",
+    "checkpoint": "a checkpoint, from which `tsgkit train --resume` continues",
+    "grammar": "a weighted grammar",
+}
+
+
+def facts_of(path: str) -> dict[str, Any]:
+    """What is known about a file."""
+    if os.path.isfile(path) and is_archive(path):
+        return archive_facts(path)
+    for ending, title in sorted(BESIDE.items(), key=lambda pair: -len(pair[0])):
+        if path.endswith(ending):
+            return {"file": path, "is": title, "bytes": os.path.getsize(path)}
+    return treebank_facts(path)
+
+
+def archive_facts(path: str) -> dict[str, Any]:
+    """The kind of a file of tsgkit, and what its header says."""
+    header, shapes = archive_header(path)
+    kind = str(header.get("kind"))
+    facts: dict[str, Any] = {"file": path, "is": TITLES.get(kind, f"a file of kind {kind}"), "kind": kind}
+    facts |= {"format version": header.get("version"), "bytes": os.path.getsize(path)}
+    info, identity = part_of(header, "info"), part_of(header, "identity")
+    for name, value in (
+        ("model", header.get("model", identity.get("model"))),
+        ("iteration", header.get("iteration")),
+        *((name, info.get(name, identity.get(name))) for name in ("tsgkit", "trees", "tokens", "seed", "iterations")),
+        ("settings", info.get("settings", identity.get("settings"))),
+        ("preparation", preparation_of(header)),
+    ):
+        if value is not None:
+            facts[name] = value
+    rules = sum(shape[0] for name, shape in shapes.items() if is_finest_rule(name, header) and shape)
+    return facts | ({"rules": rules} if rules else {})
+
+
+def part_of(header: dict[str, Any], name: str) -> dict[str, Any]:
+    """A part of the header, which may be missing."""
+    found = header.get(name)
+    return found if isinstance(found, dict) else {}
+
+
+def is_finest_rule(member: str, header: dict[str, Any]) -> bool:
+    """Whether an array has the rules of the grammar that decides."""
+    levels = header.get("levels")
+    last = len(levels) - 1 if isinstance(levels, list) else -1
+    return member in {f"level{last}.{kind}" for kind in ("binary", "unary", "bridge", "lexical")}
+
+
+def preparation_of(header: dict[str, Any]) -> dict[str, Any] | None:
+    """The preparation without the words."""
+    found = header.get("preparation", part_of(header, "settings").get("preparation"))
+    if not isinstance(found, dict):
+        return None
+    return {name: value for name, value in found.items() if name != "lexicon"}
+
+
+def treebank_facts(path: str) -> dict[str, Any]:
+    """The format of a treebank, and its size."""
+    facts: dict[str, Any] = {"file": path}
+    name = recognised_format(path) if os.path.isfile(path) else None
+    n_trees = n_words = 0
+    try:
+        for tree in read_trees(path):
+            n_trees += 1
+            n_words += len(words(tree))
+    except TsgkitError as error:
+        problem = f"not a treebank ({error})" if not n_trees else f"a treebank with an error ({error})"
+        return facts | {"is": problem}
+    shown = f"a treebank in the format {name}" if name else "a treebank"
+    return facts | {"is": shown if n_trees else "an empty file", "trees": n_trees, "words": n_words}
+
+
+def text_of(facts: dict[str, Any]) -> str:
+    """The facts as text, one per line."""
+    lines = [f"{facts['file']}: {facts['is']}"]
+    for name, value in facts.items():
+        if name in ("file", "is", "kind"):
+            continue
+        shown = value
+        if isinstance(value, dict):
+            shown = ", ".join(f"{key}={each}" for key, each in value.items() if each not in (None, False, "", []))
+        lines.append(f"  {name:<16}{shown}")
+    return "\n".join(lines) + "\n"
+
+
+@command
+def main(argv: list[str]) -> int:
+    """Print what is known about each file."""
+    arguments = parse_arguments(__doc__, argv)
+    with open_output() as file:
+        for path in arguments["FILE"]:
+            try:
+                facts = facts_of(path)
+            except ArchiveError as error:
+                facts = {"file": path, "is": f"a damaged file of tsgkit ({error})"}
+            file.write(json.dumps(facts, ensure_ascii=False) + "\n" if arguments["--json"] else text_of(facts))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
