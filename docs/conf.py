@@ -2,12 +2,17 @@
 
 import importlib
 import inspect
+import sys
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
+
+sys.path.insert(0, str(Path(__file__).parent))
+from recorded_tables import RESULTS, origin, read_record, table_text
 
 from tsgkit import __version__
 from tsgkit.usage import command_names
@@ -51,6 +56,20 @@ class CommandUsages(Directive):
         return section
 
 
+class RecordedTable(Directive):
+    """A table of a file of recorded runs, with the command and the commit that it came from."""
+
+    required_arguments = 2
+
+    def run(self) -> list[nodes.Node]:
+        name, table = self.arguments
+        record = read_record(name)
+        self.state.document.settings.record_dependencies.add(str(RESULTS / f"{name}.json"))
+        text = table_text(record["tables"][table])
+        block = nodes.literal_block(text, text, language="text")
+        return [block, nodes.paragraph("", "", nodes.emphasis(text=f"Recorded by {origin(record)}."))]
+
+
 def keep_equations(app: Sphinx, what: str, *rest: Any) -> None:
     """Make literal blocks of the indented equations in the docstrings of modules."""
     lines: list[str] = rest[-1]
@@ -77,3 +96,4 @@ def setup(app: Sphinx) -> None:
     app.add_html_math_renderer("mathml", (write_inline, None), (write_block, None))
     app.connect("autodoc-process-docstring", keep_equations)
     app.add_directive("command-usages", CommandUsages)
+    app.add_directive("recorded-table", RecordedTable)

@@ -38,7 +38,14 @@ def table(text, first_cell):
 @pytest.mark.slow
 def test_cohn2010(experiment, tmp_path):
     text = experiment("cohn2010", "--treebank=village")
-    assert (tmp_path / "cohn2010.rst").read_text(encoding="utf-8") == text
+    page = (tmp_path / "cohn2010.rst").read_text(encoding="utf-8")
+    assert page.splitlines()[:3] == text.splitlines()[:3]
+    record = json.loads((tmp_path / "cohn2010.json").read_text(encoding="utf-8"))
+    assert re.findall(r"^.. recorded-table:: cohn2010 (.*)$", page, flags=re.MULTILINE) == list(record["tables"])
+    assert record["runs"]["blocked-minimal-dp-1"]["job"]["settings"]["recipe"] == "cohn2010"
+    assert [tuple(row) for row in record["tables"]["f1"]["rows"]] == [
+        tuple(row) for row in table(text, "sampler +init")[1:]
+    ]
     assert (tmp_path / "cohn2010-log-joint.svg").read_text(encoding="utf-8").startswith("<?xml")
     rows = table(text, "sampler +init +process +objective")[1:]
     assert len(rows) == 10
@@ -58,7 +65,14 @@ def test_cohn2010(experiment, tmp_path):
 def test_shindo2011(experiment):
     text = experiment("shindo2011", "--treebank=village")
     rows = table(text, "grammar +mer F1")[1:]
-    assert [row[0] for row in rows] == ["CFG", "TSG", "TSG + insertion", "TSG + stacked insertions"]
+    names = [
+        "CFG",
+        "TSG",
+        "TSG + insertion",
+        "TSG + stacked insertions",
+        "TSG + insertion, type moves, mean of samples",
+    ]
+    assert [row[0] for row in rows] == names
     assert int(rows[1][8]) == 0 < int(rows[2][8])
     assert all("*" in row[0] for row in table(text, "auxiliary tree")[1:])
 
@@ -69,8 +83,11 @@ def test_shindo2012(experiment, tmp_path):
     assert (tmp_path / "pages" / "shindo2012-sizes.svg").exists()
     assert [row[0] for row in table(text, "grammar +runs")[1:4]] == ["CFG", "TSG", "SR-TSG, three levels"]
     assert [row[:2] for row in table(text, "models +product of")[1:]] == [["2", "trees"], ["2", "rules"]]
+    names = [row[0] for row in table(text, "grammar +runs")[1:]]
+    assert names[-3:] == ["recipe: P_sr-tsg, P_sr-cfg, P_ru-cfg", "recipe: P_sr-tsg, P_sr-cfg", "recipe: P_sr-tsg"]
     sizes = table(text, "size +TSG")[1:]
-    assert all(sum(int(row[column]) for row in sizes) > 0 for column in (1, 2))
+    types, uses = (sum(int(row[column]) for row in sizes) for column in (3, 4))
+    assert 0 < types < uses
     assert "no setting luck" in experiment("shindo2012", "--treebank=village", "--only=luck", code=2)
 
 

@@ -10,10 +10,11 @@ have. Other packages can add models.
 
 Options:
   -o MODEL, --output=MODEL  the file to write
+  --recipe=NAME            all choices of a paper, for its small treebank: {recipes}; other options replace them
   --model=KIND             cfg: relative frequencies of the rules of the binarised trees; tsg: a Bayesian
                            tree-substitution grammar; insertion: one with auxiliary trees too; srtsg: one with
                            learned subcategories, the most accurate and the slowest (about a minute for 1,000 short
-                           trees) [default: srtsg]
+                           trees); srtsg unless given, or that of the recipe
   --start=MODEL            begin with the last sample of this model, of the same kind and with the same preparation:
                            trees that it was trained on keep their derivations, the others are drawn from its grammar;
                            an srtsg skips the splits that the start has
@@ -64,6 +65,9 @@ Subcategories (srtsg):
   --levels=N               levels of the back-off in use, P0 among them, all unless given; unrefined has 3: rules
                            whose root has no subcategory are left out with 2, refined rules with 1
   --merge=SHARE            fraction of the splits that are merged again {default}
+  --merge-at=SHARE         fraction of the sweeps of a split after which they are merged {default}
+  --lexicon=NAME           what words back off to with --threshold=0: classes (the class of the word, at any number of
+                           levels) or rules (the same as all other rules, as in the paper) {default}
   --merge-loss=NAME        the splits with the smallest loss are merged, in the likelihood of the trees (marginal) or
                            in the joint probability (joint) {default}
   --type-mode=NAME         whether --type-moves may relabel rules to rules in use: exact (no) or map (yes, as in the
@@ -111,7 +115,8 @@ Sampling (tsg, insertion and srtsg):
 Chains (tsg, insertion and srtsg):
   --chains=N               train N models with seeds spawned from --seed, each as if alone: MODEL.chain01, ... with
                            separate checkpoints (`tsgkit parse MODEL.chain*` is their product); MODEL is a copy of
-                           the best of them on --dev, or of that with the highest log joint [default: 1]
+                           the best of them on --dev, or of that with the highest log joint; 1 unless given, or that
+                           of the recipe
   --jobs=N                 number of chains that run in parallel; by default 1, with --backend=dask all
   --backend=NAME           where they run: local (each a process), joblib, or dask (a cluster) [default: local]
   --scheduler=ADDRESS      of the Dask cluster, or its scheduler file; workers must see the folder of MODEL under the
@@ -144,7 +149,7 @@ from tsgkit.inference.chains import Chain, Chains, Plan
 from tsgkit.inference.convergence import Diagnosis
 from tsgkit.inference.entry import MODELS
 from tsgkit.inference.start import Start
-from tsgkit.model_options import fill_preparation, model_settings, with_defaults
+from tsgkit.model_options import fill_preparation, model_settings, recipe_of, with_defaults
 from tsgkit.models.model import Model
 from tsgkit.options import (
     Reading,
@@ -382,10 +387,13 @@ def require_chains(arguments: dict[str, Any], plan: Plan, n_chains: int) -> None
 def main(argv: list[str]) -> int:
     """Train a model, write it, and print its size and scores."""
     arguments = parse_arguments(__doc__, argv)
+    recipe, replaced = recipe_of(arguments)
+    if replaced and not arguments["--quiet"]:
+        print(f"tsgkit: not as in the recipe {arguments['--recipe']}: {', '.join(replaced)}", file=sys.stderr)
     entry = MODELS.require(arguments["--model"], "--model")
-    fill_preparation(arguments, entry)
+    fill_preparation(arguments, recipe or entry)
     checkpoint_every, threads = (integer(arguments, option, 1) for option in ("--checkpoint-every", "--threads"))
-    plan = Plan(model_settings(arguments, entry), checkpoint_every, threads)
+    plan = Plan(model_settings(arguments, entry, recipe), checkpoint_every, threads)
     parameters = load_parameters(arguments["--params"])
     require_one(arguments, "--resume", "--force")
     started = time.perf_counter()
@@ -393,9 +401,9 @@ def main(argv: list[str]) -> int:
     require_chains(arguments, plan, n_chains)
     reading = reading_of(arguments)
     corpus = corpus_of(arguments, reading)
-    # Read before training, so that errors in these trees are found before it and not after it.
     start = start_of(arguments, plan, corpus)
     plan = plan if start is None else plan.after(start)
+    # Read before training, so that errors in these trees are found before it and not after it.
     dev = [] if arguments["--dev"] is None else list(reading.trees(arguments["--dev"]))
     reading.report()
     if arguments["--dev"] is not None and not dev:

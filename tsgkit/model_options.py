@@ -5,15 +5,18 @@ Every setting of a built-in model is an option of the same name, with dashes; ``
 
 import re
 from collections import Counter
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any, get_type_hints
 
 from tsgkit.cli import choice, integer, number
 from tsgkit.errors import UsageError
 from tsgkit.inference.entry import MODELS, ModelEntry
+from tsgkit.inference.recipes import RECIPES, Recipe
 from tsgkit.inference.settings import Settings
 from tsgkit.plain import types_of
 from tsgkit.settings import SettingError
+
+DEFAULT_MODEL = "srtsg"
 
 
 def option_of(name: str) -> str:
@@ -21,8 +24,8 @@ def option_of(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def preparation_options(entry: ModelEntry) -> dict[str, str]:
-    """The options of the preparation with their defaults for a model."""
+def preparation_options(entry: ModelEntry | Recipe) -> dict[str, str]:
+    """The options of the preparation with their defaults for a model or a recipe."""
     binarization, unknown = entry.binarization, entry.unknown
     return {
         "--binarize": binarization.method,
@@ -34,14 +37,50 @@ def preparation_options(entry: ModelEntry) -> dict[str, str]:
     }
 
 
-def fill_preparation(arguments: dict[str, Any], entry: ModelEntry) -> None:
-    """Set options of the preparation that are not given to their defaults for a model."""
+def fill_preparation(arguments: dict[str, Any], entry: ModelEntry | Recipe) -> None:
+    """Set options of the preparation that are not given to their defaults for a model or a recipe."""
     defaults = preparation_options(entry)
     arguments |= {option: value for option, value in defaults.items() if arguments[option] is None}
 
 
-def model_settings(arguments: dict[str, Any], entry: ModelEntry) -> Settings:
-    """The settings from the given options; all others have their defaults."""
+def recipe_of(arguments: dict[str, Any]) -> tuple[Recipe | None, list[str]]:
+    """The recipe that is asked for, and which of its choices are replaced; sets model and chains if they are not given.
+
+    Raises
+    ------
+    UsageError
+        If the model is another, or if there is nothing to choose the best chain by.
+    """
+    name = arguments["--recipe"]
+    if name is None:
+        arguments |= {"--model": arguments["--model"] or DEFAULT_MODEL, "--chains": arguments["--chains"] or "1"}
+        return None, []
+    recipe = RECIPES.require(name, "--recipe")
+    kind, n_chains = recipe.settings.kind, recipe.n_chains
+    if arguments["--model"] not in (None, kind):
+        raise UsageError(f"--model={arguments['--model']}: the recipe {name} is one for --model={kind}")
+    if n_chains > 1 and arguments["--chains"] is None and arguments["--dev"] is None:
+        raise UsageError(f"--recipe={name} selects the best of {n_chains} chains on --dev=TREEBANK; or give --chains=1")
+    replaced = replaced_choices(arguments, recipe)
+    arguments |= {"--model": kind, "--chains": arguments["--chains"] or str(n_chains)}
+    return recipe, replaced
+
+
+def replaced_choices(arguments: dict[str, Any], recipe: Recipe) -> list[str]:
+    """The given options that differ from what a recipe has, for a message."""
+    choices = preparation_options(recipe) | {"--chains": str(recipe.n_chains)}
+    choices |= {option_of(name): shown(value) for name, value in asdict(recipe.settings).items()}
+    given = {option: arguments[option] for option in choices if arguments[option] not in (None, False)}
+    shown_values = {option: "yes" if value is True else value for option, value in given.items()}
+    return [
+        f"{option}={value} instead of {choices[option]}"
+        for option, value in shown_values.items()
+        if value != choices[option]
+    ]
+
+
+def model_settings(arguments: dict[str, Any], entry: ModelEntry, recipe: Recipe | None = None) -> Settings:
+    """The settings from the given options; all others are those of the recipe, or have their defaults."""
     names = [each.name for each in fields(entry.settings)]
     given = {option: arguments[option] for option in model_options() if arguments[option] not in (None, False)}
     if strays := [option for option in given if option not in map(option_of, names)]:
@@ -50,7 +89,9 @@ def model_settings(arguments: dict[str, Any], entry: ModelEntry) -> Settings:
     values |= {option_of(name): (name, given[option_of(name)]) for name in names if option_of(name) in given}
     hints = get_type_hints(entry.settings)
     try:
-        return entry.settings(**{name: value_of(option, text, hints[name]) for option, (name, text) in values.items()})
+        chosen = {} if recipe is None else asdict(recipe.settings)
+        chosen |= {name: value_of(option, text, hints[name]) for option, (name, text) in values.items()}
+        return entry.settings(**chosen)
     except SettingError as error:
         raise UsageError(f"{option_of(error.name)}={error.value}: {error.problem}") from None
 

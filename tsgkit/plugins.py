@@ -44,6 +44,15 @@ BASE_DISTRIBUTIONS: Registry[Any] = Registry(
 BACK_OFFS: Registry[Any] = Registry(
     "back-off", "tsgkit.back_offs", {"unrefined": "tsgkit.models.back_off:UNREFINED_ROOT"}
 )
+RECIPES: Registry[Any] = Registry(
+    "recipe",
+    "tsgkit.recipes",
+    {
+        "cohn2010": "tsgkit.inference.recipes:COHN2010",
+        "shindo2011": "tsgkit.inference.recipes:SHINDO2011",
+        "shindo2012": "tsgkit.inference.recipes:SHINDO2012",
+    },
+)
 OBJECTIVES: Registry[Any] = Registry(
     "objective",
     "tsgkit.objectives",

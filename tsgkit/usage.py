@@ -28,6 +28,7 @@ REGISTERED: dict[str, Registry[Any]] = {
     "unknown_words": plugins.UNKNOWN_WORDS,
     "base_distributions": plugins.BASE_DISTRIBUTIONS,
     "back_offs": plugins.BACK_OFFS,
+    "recipes": plugins.RECIPES,
     "objectives": plugins.OBJECTIVES,
     "products": plugins.PRODUCTS,
 }

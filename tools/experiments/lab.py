@@ -10,7 +10,7 @@ import os
 import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from tsgkit.files import open_output
 from tsgkit.inference.checkpoint import checkpoint_path
 from tsgkit.inference.entry import MODELS
 from tsgkit.inference.loop import Run
+from tsgkit.inference.recipes import RECIPES
 from tsgkit.inference.training import Training
 from tsgkit.models.model import Model
 from tsgkit.parsing import Parser
@@ -76,6 +77,16 @@ class Job:
     def exports(self) -> tuple[str, ...]:
         """The grammars to parse with, by the suffixes of their file names."""
         return ("", ".truncated") if self.truncated else ("",)
+
+
+def recipe_job(name: str, recipe: str, seed: int, settings: Figures | None = None, **options: Any) -> Job:
+    """A job with all choices of a recipe, but for these settings."""
+    found = RECIPES[recipe]
+    chosen = replace(found.settings, **(settings or {}))
+    values = {each.name: getattr(chosen, each.name) for each in fields(chosen)}
+    differing = {each.name: values[each.name] for each in fields(chosen) if values[each.name] != each.default}
+    preparation = {"binarization": found.binarization, "unknown": found.unknown}
+    return Job(name, chosen.kind, differing, seed, **{**preparation, **options})
 
 
 def score_key(part: str, objective: str = "max-rule", export: str = "") -> str:

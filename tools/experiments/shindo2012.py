@@ -33,10 +33,13 @@ import numpy as np
 from tsgkit.cli import command, parse_arguments
 from tsgkit.errors import UsageError
 from tsgkit.inference.entry import fragments_of
+from tsgkit.inference.recipes import RECIPES
+from tsgkit.inference.srtsg import SrSettings
 from tsgkit.models.model import Model
+from tsgkit.models.subcategories import unrefined_fragments
 from tsgkit.treebank import UnknownWords
 
-from .lab import Figures, Job, Lab, score_key
+from .lab import Figures, Job, Lab, recipe_job, score_key
 from .page import Page, require_matplotlib, spread
 
 PARTS = ("dev", "test")
@@ -51,6 +54,8 @@ PUBLISHED = (
     ("SR-TSG, product of 16", "-", "92.4"),
 )
 LARGEST_SIZE = 12
+RECIPE = "shindo2012"
+NAMES = {"tsg": "TSG", "joint": "SR-TSG", "recipe": "recipe"}  # in the table of sizes
 
 
 @dataclass(frozen=True)
@@ -64,12 +69,14 @@ class Scale:
     average: int
     seeds: int
     models: int
+    recipe_splits: int
+    recipe_runs: int
 
 
 SCALES = {
-    "smoke": Scale(1, 4, 4, 5, 2, 1, 2),
-    "small": Scale(4, 200, 300, 1000, 30, 3, 8),
-    "full": Scale(6, 200, 300, 5000, 30, 3, 16),
+    "smoke": Scale(1, 4, 4, 5, 2, 1, 2, 1, 1),
+    "small": Scale(4, 200, 300, 1000, 30, 3, 8, 3, 3),
+    "full": Scale(6, 1000, 2000, 5000, 30, 3, 16, 6, 10),
 }
 
 
@@ -89,7 +96,6 @@ def settings_of(scale: Scale, ablations: bool) -> dict[str, dict[str, Any]]:
         "subcategories": stage1,
         "subcategories-levels=2": stage1 | {"levels": 2},
         "sites": stage1 | {"site_iterations": scale.site_iterations},
-        "count<=5": joint,
     }
     if ablations:
         settings |= {
@@ -110,12 +116,20 @@ DESCRIPTIONS = {
     "subcategories": "subcategories only, three levels",
     "subcategories-levels=2": "subcategories only, two levels",
     "sites": "sites after subcategories",
-    "count<=5": "SR-TSG, words of count <= 5 replaced",
+    "recipe": "recipe: P_sr-tsg, P_sr-cfg, P_ru-cfg",
+    "recipe-levels=2": "recipe: P_sr-tsg, P_sr-cfg",
+    "recipe-levels=1": "recipe: P_sr-tsg",
     "no-merge": "SR-TSG without merging",
     "joint-loss": "SR-TSG, merged by the joint loss",
     "tree-level": "SR-TSG with the tree-level sampler",
     "frequency-base": "SR-TSG, base distribution P0 by frequency",
 }
+
+
+def recipe_settings(scale: Scale, levels: int) -> dict[str, Any]:
+    """What is not as in the recipe: the lengths of the phases, and for the ablations the levels."""
+    lengths = {"split_iterations": scale.split_iterations, "site_iterations": scale.site_iterations}
+    return {"splits": scale.recipe_splits, **lengths, "levels": None if levels == 3 else levels}
 
 
 def jobs_of(scale: Scale, ablations: bool, only: set[str] | None) -> dict[str, list[Job]]:
@@ -131,10 +145,16 @@ def jobs_of(scale: Scale, ablations: bool, only: set[str] | None) -> dict[str, l
     }
     for name, settings in settings_of(scale, ablations).items():
         n_seeds = max(scale.seeds, scale.models) if name == "joint" else scale.seeds
-        unknown = UnknownWords("unicode", 5 if name == "count<=5" else 0)
-        file_name = name.replace("<=", "")
+        unknown = UnknownWords("unicode", 0)
         jobs[name] = [
-            Job(file_name, "srtsg", settings, seed, unknown=unknown, parts=PARTS) for seed in range(1, n_seeds + 1)
+            Job(name, "srtsg", settings, seed, unknown=unknown, parts=PARTS) for seed in range(1, n_seeds + 1)
+        ]
+    for levels in (3, 2, 1):
+        name = "recipe" if levels == 3 else f"recipe-levels={levels}"
+        n_seeds = scale.recipe_runs if levels == 3 else scale.seeds
+        jobs[name] = [
+            recipe_job(name, RECIPE, seed, recipe_settings(scale, levels), parts=PARTS)
+            for seed in range(1, n_seeds + 1)
         ]
     if only is not None:
         if only - set(jobs):
@@ -154,22 +174,25 @@ def row_of(name: str, figures: list[Figures]) -> tuple[str, ...]:
 
 
 def best_on_dev(figures: list[Figures]) -> Figures:
-    """The run that the paper's procedure would select: the best of ten on dev."""
+    """The run that the paper's procedure selects."""
     return max(figures, key=lambda one: one[score_key("dev")]["f1"])
 
 
-def size_histogram(path: Path) -> Counter[int]:
-    """Counts of fragments by size in the training trees, ignoring subcategories."""
-    table = fragments_of(Model.load(path))
-    sizes: Counter[int] = Counter()
-    for size, _, count in table.size_histogram(range(len(table.counts))):
-        sizes[min(size, LARGEST_SIZE)] += round(count)
-    return sizes
+def size_histograms(path: Path) -> tuple[Counter[int], Counter[int]]:
+    """Numbers of fragment types by size, subcategories ignored, and of their occurrences in the training trees."""
+    model = Model.load(path)
+    table = unrefined_fragments(model) if model.kind == SrSettings.kind else fragments_of(model)
+    types: Counter[int] = Counter()
+    uses: Counter[int] = Counter()
+    for size, n_types, count in table.size_histogram(table.select()):
+        types[min(size, LARGEST_SIZE)] += n_types
+        uses[min(size, LARGEST_SIZE)] += round(count)
+    return types, uses
 
 
 def product_rows(lab: Lab, stems: list[str], sizes: Sequence[int]) -> list[tuple[str, ...]]:
-    """Lines for products of the first models, of rule posteriors; for the smallest product also of trees."""
-    kinds = [("trees", min(sizes)), *(("rules", size) for size in sizes)]
+    """Lines for products of the first models: of the probabilities of trees (the paper's), and of rule posteriors."""
+    kinds = [(kind, size) for size in sizes for kind in ("trees", "rules")]
     rows = []
     for kind, size in kinds:
         figures = lab.product(f"product-{kind}-{size}", stems[:size], PARTS, kind)
@@ -181,65 +204,88 @@ def product_rows(lab: Lab, stems: list[str], sizes: Sequence[int]) -> list[tuple
 def write_page(lab: Lab, results: dict[str, list[Figures]], jobs: dict[str, list[Job]], scale: Scale) -> Page:
     """All tables and figures of the runs."""
     page = Page("Symbol-refined grammars: Shindo et al. (2012)", "shindo2012")
-    seconds = sum(one["seconds"] or 0.0 for own in results.values() for one in own)
     options = "" if lab.treebank == "nltk" else f" TREEBANK={lab.treebank}"
-    page.made_with(f"make exp-shindo2012 SCALE={lab.scale}{options}", seconds)
+    runs = {job.stem: one for name, own in jobs.items() for job, one in zip(own, results[name], strict=True)}
+    page.made_with(f"make exp-shindo2012 SCALE={lab.scale}{options}", runs)
     page.text(f"Treebank: {lab.parts().sizes()}. F1 is EVALB's (``collins.prm``, all lengths); max-rule parsing.")
     page.section("One grammar")
     page.text(
         f"{scale.splits} splits with {scale.split_iterations} sweeps each, then {scale.site_iterations} joint sweeps"
         f" over fragments and subcategories; {scale.tsg_iterations} iterations of the TSG. Runs with seeds from 1 on;"
-        " mean, minimum and maximum F1. Levels are levels of back-off."
+        " mean, minimum and maximum F1. Levels are levels of back-off; words back off to classes at any number of them."
     )
-    page.table(HEAD, [row_of(name, own) for name, own in results.items()])
+    page.text(
+        f"The last lines are the recipe of the paper (``--recipe={RECIPE}``) with {scale.recipe_splits} splits of"
+        f" {scale.split_iterations} sweeps and {scale.site_iterations} sweeps of local Gibbs sampling over sites: words"
+        " of count <= 5 replaced by English signatures, no joint sampling, no restaurants of classes, and the paper's"
+        " three choices of back-off."
+    )
+    page.table("f1", HEAD, [row_of(name, own) for name, own in results.items()])
+    for name in ("recipe", "joint"):
+        if name in results:
+            best = best_on_dev(results[name])
+            page.text(
+                f"The paper selects the best of ten runs on dev; of the {len(results[name])} runs of ``{name}`` here,"
+                f" the best on dev has {best[score_key('dev')]['f1']:.2f} on dev and"
+                f" {best[score_key('test')]['f1']:.2f} on test."
+            )
     if "joint" in results:
-        best = best_on_dev(results["joint"])
-        page.text(
-            f"The paper selects the best of ten runs on dev; of the {len(results['joint'])} runs here, the best on dev"
-            f" has {best[score_key('dev')]['f1']:.2f} on dev and {best[score_key('test')]['f1']:.2f} on test."
-        )
         stems = [job.stem for job in jobs["joint"]]
         sizes = [size for size in (2, 4, 8, 16) if size <= len(stems)]
         if sizes:
             page.section("Products")
             page.text(
                 "Products of the first runs above, either of the rule posteriors or of the probabilities of the trees"
-                " in all 100-best lists. Rates are in sentences per second of processor time."
+                " in all 100-best lists, as in the paper. Rates are in sentences per second of processor time."
             )
             page.table(
+                "products",
                 ("models", "product of", "dev F1", "dev rate", "test F1", "test rate"),
                 product_rows(lab, stems, sizes),
                 2,
             )
-    if "joint" in results and "tsg" in results:
-        histograms = {DESCRIPTIONS[name]: size_histogram(lab.model(jobs[name][0].stem)) for name in ("tsg", "joint")}
-        page.section("Fragment sizes")
-        page.text(
-            "Number of fragment occurrences in the training trees by size (in rules); seed 1; the last line counts size"
-            f" {LARGEST_SIZE} and all larger sizes."
-        )
-        largest = max(max(sizes) for sizes in histograms.values())
-        page.table(
-            ("size", *histograms),
-            [(str(size), *(str(own[size]) for own in histograms.values())) for size in range(1, largest + 1)],
-        )
-        page.figure("sizes", "Uses of fragments by size", lambda axes: draw_sizes(axes, histograms, largest))
+    compared = [name for name in ("tsg", "joint", "recipe") if name in results]
+    if len(compared) > 1:
+        add_sizes(page, {name: size_histograms(lab.model(jobs[name][0].stem)) for name in compared})
     page.section("Results of the paper")
     page.text(
         "F1 on section 23 of the Penn Treebank after training on section 2, and on sections 2 to 21. Numbers with (?)"
         " are quoted from memory."
     )
-    page.table(("grammar", "section 2", "sections 2-21"), PUBLISHED)
+    page.table("published", ("grammar", "section 2", "sections 2-21"), PUBLISHED)
     page.text(
-        "Differences: the treebank; the paper reports the best of ten runs on the development set, we report the mean;"
-        " the paper replaces words of count <= 5 by 50 classes, we keep all words and let them back off to classes (the"
-        " line ``words of count <= 5 replaced`` follows the paper); the paper trains subcategories first and then"
-        " samples substitution sites one by one, ignoring the subcategories inside fragments (our line ``sites after"
-        " subcategories`` samples whole trees), while our default samples both jointly; the paper chooses the stop"
-        " probabilities on the development set, we sample them; the paper's product multiplies the probabilities of"
-        " trees in 100-best lists, ours multiplies rule posteriors."
+        "Differences: the treebank; the number of iterations; the table has means over runs where the paper has the"
+        " best of ten on the development set. The other lines than the recipe's keep all words and let them back off to"
+        " classes, merge after 60 % of the sweeps of a split, sample sites and subcategories jointly, and have the mean"
+        " of samples for a grammar. In the recipe:"
     )
+    page.listed(RECIPES[RECIPE].deviations)
     return page
+
+
+def add_sizes(page: Page, histograms: dict[str, tuple[Counter[int], Counter[int]]]) -> None:
+    """Types and uses of fragments by size."""
+    page.section("Fragment sizes")
+    page.text(
+        "Fragments by size (in rules) in the last sample of seed 1, subcategories ignored: the number of different"
+        " fragments (types), and of their occurrences in the training trees (uses). The last line counts size"
+        f" {LARGEST_SIZE} and all larger sizes. The paper's figure counts rules by unrefined token; it finds about as"
+        " many of size 1 in both grammars, and more of size 2 and above in the SR-TSG. Whether it counts types or uses"
+        " is not said."
+    )
+    largest = max(max(uses) for _, uses in histograms.values())
+    head = [f"{NAMES[name]} {counted}" for name in histograms for counted in ("types", "uses")]
+    sizes = range(1, largest + 1)
+    page.table(
+        "sizes",
+        ("size", *head),
+        [(str(size), *(str(own[size]) for both in histograms.values() for own in both)) for size in sizes],
+    )
+    larger = {name: [sum(own[size] for size in sizes[1:]) for own in both] for name, both in histograms.items()}
+    totals = [f"{NAMES[name]} {types:,} types and {uses:,} uses" for name, (types, uses) in larger.items()]
+    page.text(f"Of size 2 and above: {'; '.join(totals)}.")
+    drawn = {NAMES[name]: types for name, (types, _) in histograms.items()}
+    page.figure("sizes", "Types of fragments by size", lambda axes: draw_sizes(axes, drawn, largest))
 
 
 def draw_sizes(axes: Any, histograms: dict[str, Counter[int]], largest: int) -> None:
@@ -249,7 +295,7 @@ def draw_sizes(axes: Any, histograms: dict[str, Counter[int]], largest: int) -> 
         axes.bar(sizes + (place - 0.5) * width, [own[size] for size in sizes.tolist()], width, label=name)
     axes.set_yscale("log")
     axes.set_xlabel("rules in a fragment")
-    axes.set_ylabel("uses in the training trees")
+    axes.set_ylabel("types")
     axes.set_xticks(sizes)
     axes.legend()
 

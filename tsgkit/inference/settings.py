@@ -7,6 +7,7 @@ classes.
 from dataclasses import dataclass
 from typing import ClassVar
 
+from tsgkit.plugins import RECIPES
 from tsgkit.settings import Checked
 
 
@@ -29,6 +30,8 @@ class SamplingSettings(Settings):
 
     Parameters
     ----------
+    recipe : str, optional
+        The recipe that the settings come from; see `tsgkit.inference.recipes`. Others than the recipe's replace it.
     type_moves : int
         Number of proposals after every sweep to change all occurrences of a fragment or refined rule at once.
     average : int
@@ -41,6 +44,7 @@ class SamplingSettings(Settings):
         Number of iterations until the temperature is 1; 0 for no annealing.
     """
 
+    recipe: str | None = None
     type_moves: int = 0
     average: int = 20
     average_every: int = 10
@@ -48,6 +52,7 @@ class SamplingSettings(Settings):
     anneal_iterations: int = 0
 
     def __post_init__(self) -> None:
+        self.require_choice("recipe", (None, *RECIPES.names))
         self.require_least(0, "type_moves", "anneal_iterations")
         self.require_least(1, "average", "average_every", "anneal_from")
 

@@ -46,7 +46,7 @@ class Unsplit:
     Parameters
     ----------
     corpus : FlatCorpus
-        Binarised, with closed vocabulary. If rare words are not replaced by their classes, words back off to classes.
+        Binarised, with closed vocabulary.
     settings : SrSettings
     seed : int
     """
@@ -54,7 +54,8 @@ class Unsplit:
     def __init__(self, corpus: FlatCorpus, settings: SrSettings, seed: int) -> None:
         self.corpus, self.settings, self.seed = corpus, settings, seed
         self.trees = number_rules(corpus)
-        self.words = Words.of(corpus, self.trees, preparation_of(corpus).lexicon)
+        lexicon = preparation_of(corpus).lexicon if settings.lexicon == "classes" else None
+        self.words = Words.of(corpus, self.trees, lexicon)
 
     @property
     def material(self) -> "Unsplit":

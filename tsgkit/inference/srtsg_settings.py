@@ -12,8 +12,7 @@ from tsgkit.models.base_distributions import BASE_DISTRIBUTIONS
 LOSSES = ("marginal", "joint")
 MODES = ("exact", "map")
 SITE_SAMPLERS = ("blocked", "local")
-# Subcategories are merged after this fraction of the iterations of a split.
-MERGE_AT = 0.6
+LEXICONS = ("classes", "rules")
 MOST_SPLITS = 10
 
 
@@ -35,8 +34,14 @@ class SrSettings(SamplingSettings):
         with 2, refined rules back off to P0 directly, with 1, fragments do.
     base : str
         The base distribution P0 of rules; see `tsgkit.models.base_distributions`.
+    lexicon : {"classes", "rules"}
+        What a tag and a word back off to, in trees that keep all words: the class of the word, which has restaurants of
+        its own at any number of `levels`; or what all other rules back off to. Where rare words are replaced by their
+        classes, words are rules in any case.
     merge : float
         Fraction of the splits that are undone: those with the smallest loss.
+    merge_at : float
+        Fraction of the iterations of a split after which they are undone; the rest of the iterations follows.
     merge_loss : {"marginal", "joint"}
         The loss of a merge: in the marginal likelihood of the trees, or in the joint probability.
     type_mode : {"exact", "map"}
@@ -62,7 +67,9 @@ class SrSettings(SamplingSettings):
     back_off: str = "unrefined"
     levels: int | None = None
     base: str = "uniform"
+    lexicon: str = "classes"
     merge: float = 0.5
+    merge_at: float = 0.6
     merge_loss: str = "marginal"
     type_mode: str = "exact"
     average: int = 30
@@ -80,6 +87,7 @@ class SrSettings(SamplingSettings):
         super().__post_init__()
         self.require_choice("base", BASE_DISTRIBUTIONS.names)
         self.require_choice("merge_loss", LOSSES)
+        self.require_choice("lexicon", LEXICONS)
         self.require_choice("type_mode", MODES)
         self.require_choice("back_off", BACK_OFFS.names)
         if self.levels is not None:
@@ -88,6 +96,7 @@ class SrSettings(SamplingSettings):
         self.require_least(1, "splits", "split_iterations")
         self.require("splits", self.splits <= MOST_SPLITS, "more would make over a thousand of every label")
         self.require("merge", 0 <= self.merge < 1, "must be at least 0 and below 1")
+        self.require("merge_at", 0 < self.merge_at <= 1, "must be above 0 and at most 1")
         within = self.anneal_iterations <= self.split_iterations
         self.require("anneal_iterations", within, "annealing must end within a split")
         self.require_least(0, "site_iterations", "joint_iterations", "insertion_iterations")
@@ -124,7 +133,7 @@ class SrSettings(SamplingSettings):
     @property
     def merge_step(self) -> int:
         """The iteration of a split after which subcategories are merged."""
-        return max(1, round(MERGE_AT * self.split_iterations))
+        return max(1, round(self.merge_at * self.split_iterations))
 
     @property
     def not_yet(self) -> Record:

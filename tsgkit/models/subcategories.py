@@ -184,13 +184,29 @@ def refined_fragments(model: Model) -> FragmentTable:
     if insertions:
         refined = replace(corpus, labels=table.names, label=table.symbols.astype(np.int32))
         return FragmentTable.of_state(refined, insertions)
+    sites = checked_sites(model, corpus)
+    label = np.where(sites == 1, len(corpus.labels) + table.symbols, corpus.label).astype(np.int32)
+    return fragments_of_sites(replace(corpus, labels=[*corpus.labels, *table.names], label=label), sites)
+
+
+def unrefined_fragments(model: Model) -> FragmentTable:
+    """The same without subcategories and insertions: fragments that differ in their subcategories only are one."""
+    corpus = SubcategoryTable.of_model(model).corpus
+    return fragments_of_sites(corpus, checked_sites(model, corpus))
+
+
+def checked_sites(model: Model, corpus: FlatCorpus) -> np.ndarray:
+    """Which nodes of the training trees are sites; all, if the model was trained without them."""
     sites = model.state.get("sites", np.ones(corpus.n_nodes, dtype=np.uint8))
     is_fit = sites.dtype == np.uint8 and sites.shape == (corpus.n_nodes,) and (sites <= 1).all()
     if not is_fit or not sites[corpus.tree_start[:-1]].all():
         raise UsageError("the model's sites are damaged")
-    label = np.where(sites == 1, len(corpus.labels) + table.symbols, corpus.label).astype(np.int32)
-    refined = replace(corpus, labels=[*corpus.labels, *table.names], label=label)
-    trees = number_rules(refined)
+    return sites
+
+
+def fragments_of_sites(corpus: FlatCorpus, sites: np.ndarray) -> FragmentTable:
+    """The fragments of trees that are cut at these sites."""
+    trees = number_rules(corpus)
     number_of: dict[tuple[int, int, int], int] = {}
     below = np.full(corpus.n_nodes, -1, dtype=np.int64)
     columns = (trees.rule.tolist(), trees.left.tolist(), trees.right.tolist())
@@ -202,7 +218,7 @@ def refined_fragments(model: Model) -> FragmentTable:
     rules = np.stack([trees.rule_label, trees.rule_left_label, trees.rule_right_label, trees.rule_word], axis=1)
     fragments = np.array(list(number_of), dtype=np.int32)
     counts = np.bincount(uses[uses >= 0], minlength=len(number_of))
-    return FragmentTable(refined.labels, corpus.words, rules, fragments, counts, None, uses, refined)
+    return FragmentTable(corpus.labels, corpus.words, rules, fragments, counts, None, uses, corpus)
 
 
 def refined_states(
