@@ -11,7 +11,7 @@ TESTS ?=
 MARK ?=
 PYTEST = $(BIN)/pytest --numprocesses=$(JOBS) --dist=loadgroup
 
-.PHONY: help build test test-slow test-all test-checked test-diagnostics test-asan test-valgrind test-pythons coverage \
+.PHONY: help build test test-slow test-all test-checked test-diagnostics test-integrations test-asan test-valgrind test-pythons coverage \
 	lint ruff cython-lint mypy format docs layers screenshots pictures pages sdist-check demo clean fuzz mutation io-faults kills soak \
 	bench-eval bench-parse bench-train bench-scaling bench-stream bench-load exp-pcfg exp-cohn2010 exp-shindo2011 \
 	exp-shindo2012
@@ -62,6 +62,12 @@ test-diagnostics: build  ## compare our convergence diagnostics with ArviZ's
 	@$(RUN) -c '$(REQUIREMENTS)' diagnostics >build/diagnostics.txt
 	$(BIN)/pip install --quiet --upgrade --target build/diagnostics --requirement build/diagnostics.txt
 	PYTHONPATH=build/diagnostics $(BIN)/pytest tests/inference/test_convergence.py
+
+# In a separate folder for the same reason: scikit-learn and spaCy bring SciPy and much else.
+test-integrations: build  ## run the tests with scikit-learn, spaCy and Jupyter
+	@$(RUN) -c '$(REQUIREMENTS)' integrations >build/integrations.txt
+	$(BIN)/pip install --quiet --upgrade --target build/integrations --requirement build/integrations.txt
+	PYTHONPATH=build/integrations $(BIN)/pytest tests/test_estimators.py tests/test_spacy.py tests/test_notebook.py
 
 # A Python that was built without the sanitizers must load their libraries first. Python itself does not free all its
 # memory. No command of tsgkit exits with 99.
@@ -156,9 +162,9 @@ screenshots: build  ## take the screenshots of the manual, in docs/_static
 	$(BIN)/tsgkit train --quiet --force --model=tsg --iterations=400 --output=build/manual/tsg.model village:train
 	$(BIN)/tsgkit draw --model=build/manual/tsg.model --number=4 --format=svg -o docs/_static/draw-derivation.svg village:train
 
-# Every Python module of the source tree: the wheel must contain them all.
+# Every Python module of the source tree: the wheel must contain them all. One needs spaCy, which is not installed there.
 MODULES = $(subst /,.,$(patsubst %.py,%,$(patsubst %/__init__.py,%,$(shell \
-	find tsgkit -name '*.py' -not -name '__main__.py'))))
+	find tsgkit -name '*.py' -not -name '__main__.py' -not -name 'spacy_component.py'))))
 IMPORT_ALL := import importlib, sys; [importlib.import_module(name) for name in sys.argv[1:]]
 
 # Files that a wheel must contain besides the modules, which are imported below.
@@ -209,12 +215,12 @@ demo: build  ## prepare, train, parse and evaluate on the bundled treebank; resu
 	$(BIN)/tsgkit prepare village:train --statistics -o demo/train.mrg
 	$(BIN)/tsgkit prepare village:dev -o demo/dev.mrg
 	$(BIN)/tsgkit train --force --model=cfg demo/train.mrg -o demo/cfg.model
-	sed -E 's/\([^ ]+ //g; s/\)//g' demo/dev.mrg >demo/dev.txt
+	$(BIN)/tsgkit prepare --write=words demo/dev.mrg -o demo/dev.txt
 	$(BIN)/tsgkit parse demo/cfg.model -i demo/dev.txt -o demo/dev.parsed.mrg
 	$(BIN)/tsgkit train --force --model=tsg --iterations=300 --type-moves=1000 demo/train.mrg -o demo/tsg.model
 	$(BIN)/tsgkit inspect demo/tsg.model --min-size=2 --examples --top=10
 	$(BIN)/tsgkit parse demo/tsg.model -i demo/dev.txt -o demo/dev.tsg.mrg
-	$(BIN)/tsgkit train --force --model=srtsg demo/train.mrg -o demo/srtsg.model
+	$(BIN)/tsgkit train --force demo/train.mrg -o demo/srtsg.model
 	$(BIN)/tsgkit inspect demo/srtsg.model --subcategories=IN --top=4
 	$(BIN)/tsgkit parse demo/srtsg.model -i demo/dev.txt -o demo/dev.srtsg.mrg
 	$(BIN)/tsgkit eval demo/dev.mrg demo/dev.parsed.mrg demo/dev.tsg.mrg

@@ -13,6 +13,7 @@ from tsgkit.usage import command_names
 
 ROOT = Path(__file__).parent.parent
 # Run from a checkout, not installed.
+EXTRAS = {"tsgkit.spacy_component": "spacy"}  # modules that need more than the tests install
 NOT_INSTALLED = ("bench", "experiments")
 
 
@@ -42,6 +43,8 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.rst"))]
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_in_docstrings(name):
+    if name in EXTRAS:
+        pytest.importorskip(EXTRAS[name])
     result = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
     assert not result.failed, "the examples that failed are printed above"
 

@@ -378,7 +378,7 @@ class Estimator:
 
     def __sklearn_tags__(self) -> Any:
         """What scikit-learn asks of estimators."""
-        from sklearn.utils import Tags, TargetTags  # type: ignore[import-not-found]  # noqa: PLC0415
+        from sklearn.utils import Tags, TargetTags  # noqa: PLC0415
 
         return Tags(estimator_type=None, target_tags=TargetTags(required=False))
 
