@@ -4,17 +4,18 @@ Usage:
   tsgkit report [options] --output=FILE MODEL...
   tsgkit report -h | --help | --version
 
-Several models must be chains of one kind: their training is plotted together, fragments and derivations are those of
-the first, and the sentences of --dev are parsed with the product of all, as `tsgkit parse` does. The page loads
-nothing from the network and runs no script. Needs matplotlib: pip install 'tsgkit[plot]'.
+Several models of one kind are chains: their training is plotted together, fragments and derivations are those of the
+first, and the sentences of --dev are parsed with the product of all, as `tsgkit parse` does. Models of different kinds
+are shown side by side: sizes, training, scores, and the sentences of --dev on which they differ most. The page is one
+file that loads nothing from the network. Needs matplotlib: pip install 'tsgkit[plot]'.
 
 Options:
   -o FILE, --output=FILE   output file
   --dev=TREEBANK           parse this treebank (as for `tsgkit prepare`) and report the scores
   --fragments=N            number of fragments, and of auxiliary trees, to show [default: 24]
   --derivations=N          number of sentences with derivations to show [default: 6]
-  --worst=N                number of sentences with the lowest F1 to show [default: 10]
-  --threads=N              threads for parsing; the page does not depend on it [default: 1]
+  --worst=N                number of sentences with the lowest F1 to show, or of those that differ most [default: 10]
+  --threads=N              threads for parsing; only the speed depends on it [default: 1]
   -q, --quiet              no progress bar
   -h, --help               this text
   --version                the version
@@ -22,6 +23,7 @@ Options:
 
 import os
 import sys
+import time
 from typing import Any
 
 from tsgkit.cli import command, integer, parse_arguments
@@ -31,20 +33,24 @@ from tsgkit.parsing import Parse
 from tsgkit.parsing.product import parser_of
 from tsgkit.progress import progress
 from tsgkit.report.model_report import Report, ReportSettings
+from tsgkit.report.side_by_side import grouped, side_by_side_page
 from tsgkit.treebank import read_trees
 from tsgkit.treebank.trees import words
 
 
 def parsed(arguments: dict[str, Any], models: list[Model]) -> dict[str, Any]:
-    """The clean trees of the treebank to parse, and the parses of their sentences."""
+    """The clean trees of the treebank to parse, the parses of their sentences, and how long they took."""
     source, cleaning = arguments["--dev"], models[0].preparation.cleaning
     clean = [tree for tree in map(cleaning.apply, read_trees(source)) if tree is not None]
     parser = parser_of(models)
     sentences = [(words(tree), None) for tree in clean]
-    parses = parser.parse_batch(sentences, threads=integer(arguments, "--threads", 1))
+    threads, started = integer(arguments, "--threads", 1), time.perf_counter()
+    parses = parser.parse_batch(sentences, threads=threads)
     shown = progress(parses, "parsing", "sentences", total=len(clean), quiet=arguments["--quiet"])
     found: list[Parse] = list(shown)
-    return {"gold": [cleaning.undo(tree) for tree in clean], "parses": found, "source": source}
+    seconds = time.perf_counter() - started
+    gold = [cleaning.undo(tree) for tree in clean]
+    return {"gold": gold, "parses": found, "source": source, "seconds": seconds, "threads": threads}
 
 
 @command
@@ -58,12 +64,16 @@ def main(argv: list[str]) -> int:
     )
     models = [Model.load(path) for path in arguments["MODEL"]]
     names = [os.path.basename(path) for path in arguments["MODEL"]]
-    report = Report(models, names, settings)
-    if arguments["--dev"] is not None:
-        for name, value in parsed(arguments, models).items():
-            setattr(report, name, value)
+    reports = []
+    for group in grouped([model.kind for model in models]):
+        report = Report([models[number] for number in group], [names[number] for number in group], settings)
+        if arguments["--dev"] is not None:
+            for name, value in parsed(arguments, report.models).items():
+                setattr(report, name, value)
+        reports.append(report)
+    page = reports[0].page() if len(reports) == 1 else side_by_side_page(reports)
     with open_output(arguments["--output"]) as file:
-        file.write(report.page())
+        file.write(page)
     return 0
 
 

@@ -2,6 +2,7 @@
 
 import types
 import typing
+from dataclasses import fields
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -29,7 +30,8 @@ def settings_of(kind: type[T], values: object) -> T:
         ...
     ValueError: x is of the type bool
     """
-    hints = typing.get_type_hints(kind)
+    known = typing.get_type_hints(kind)
+    hints = {field.name: known[field.name] for field in fields(kind)}  # type: ignore[arg-type]
     if not isinstance(values, dict) or set(values) != set(hints):
         raise ValueError(f"settings are not those of {kind.__name__}: {', '.join(hints)}")
     for name, hint in hints.items():

@@ -96,6 +96,13 @@ def test_without_arviz_the_formulas_are_used(monkeypatch):
     assert effective_sample_size(draws) == plain_effective_sample_size(draws)
 
 
+def test_one_chain_is_compared_with_itself():
+    random = np.random.default_rng(3)
+    steady, rising = random.normal(size=(1, 200)), random.normal(size=(1, 200)) + np.linspace(0, 5, 200)
+    assert 0.98 < r_hat(steady) < 1.05
+    assert r_hat(rising) > 1.5
+
+
 def test_scores_of_equal_draws_are_equal():
     scores = normal_scores(np.array([[1.0, 2.0, 2.0], [0.0, 2.0, 5.0]]))
     assert scores[0, 1] == scores[0, 2] == scores[1, 1]

@@ -304,6 +304,30 @@ def test_several_models(browser, trained):
         assert len(about["models"]) == 2
 
 
+def read_plot(page):
+    """Values by the keyboard and under the pointer, and a larger plot."""
+    from selenium.webdriver.common.keys import Keys  # noqa: PLC0415 - optional
+
+    plot = page.one("#training [data-plot] svg")
+    page.driver.execute_script("arguments[0].scrollIntoView({block: 'center'}); arguments[0].focus()", plot)
+    values = page.one("#training [data-plot] .values")
+    page.press(Keys.HOME)
+    first = values.text
+    page.press(Keys.ARROW_RIGHT)
+    assert (first.split(":")[0], values.text.split(":")[0]) != ("", first.split(":")[0])
+    script = (
+        "const box = arguments[0].getBoundingClientRect();"
+        "arguments[0].dispatchEvent(new PointerEvent('pointermove', {clientX: box.right - 30, clientY: box.top + 30}))"
+    )
+    page.driver.execute_script(script, plot)
+    last = int(values.text.split(":")[0].split()[-1])
+    assert last > int(first.split(":")[0].split()[-1])
+    before = plot.rect["width"]
+    page.one("#training [data-plot] button").click()
+    assert plot.rect["width"] > before
+    page.one("#training [data-plot] button").click()
+
+
 @pytest.mark.parametrize("kind", OPTIONS)
 def test_the_report(browser, trained, tmp_path, kind):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
@@ -325,6 +349,10 @@ def test_the_report(browser, trained, tmp_path, kind):
     assert len(strokes) > 3
     if kind == "insertion":
         assert page.all("#derivations .badge")
+    # What matters most stands on top: no scrolling to the score.
+    tile = page.one(".tiles dd").rect
+    assert tile["y"] + tile["height"] < DESKTOP[1]
+    read_plot(page)
     for section in ("derivations", "worst", "subcategories", "auxiliary"):
         if page.all(f"#{section}"):
             page.driver.execute_script("document.getElementById(arguments[0]).scrollIntoView()", section)

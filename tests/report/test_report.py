@@ -1,19 +1,32 @@
 """``tsgkit report``: the sections that each kind of model has, one file without network, and data as text."""
 
+import base64
+import hashlib
+import html
+import json
 import re
 import sys
+from collections import Counter
+from dataclasses import replace
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from report.conftest import KINDS
 
 from tsgkit.drawing import Drawing
+from tsgkit.errors import UsageError
 from tsgkit.evaluation import evaluate
+from tsgkit.inference.convergence import plain_r_hat
 from tsgkit.inference.entry import fragments_of
+from tsgkit.models.subcategories import SubcategoryTable
 from tsgkit.parsing import Parser
 from tsgkit.report.model_panels import useful_fragments
 from tsgkit.report.model_report import Report, ReportSettings
-from tsgkit.report.plots import Series, bar_plot, line_plot
+from tsgkit.report.page import plot_script
+from tsgkit.report.plots import Mark, Series, bar_plot, line_plot
+from tsgkit.report.training import diagnoses_of, marks_of, phases_of
 from tsgkit.tools import report as report_command
 from tsgkit.tools import train as train_command
 from tsgkit.treebank import Cleaning, load
@@ -64,9 +77,15 @@ class Page(HTMLParser):
 
 
 def require_harmless(text):
-    """No script, no style of elements, nothing from elsewhere."""
+    """No script but ours, no style of elements, nothing from elsewhere."""
     page = Page(text)
-    assert not {"script", "iframe", "link", "img", "object", "form"} & set(page.tags)
+    assert not {"iframe", "link", "img", "object", "form"} & set(page.tags)
+    assert page.tags.count("script") == text.count("<script>") == (" data-plot=" in text)
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
+    assert ("script-src" in policy) == ("<script>" in text)
+    for script in re.findall(r"<script>(.*?)</script>", text, re.DOTALL):
+        assert script == plot_script()
+        assert f"script-src '{digest(script)}';" in policy
     assert page.tags.count("style") == 1
     for name, value in page.attributes:
         assert name != "style"
@@ -75,6 +94,10 @@ def require_harmless(text):
     assert "http" not in re.sub(r"http://www\.w3\.org/\d+/\w+|http-equiv", "", text)
     assert "default-src 'none'; style-src 'sha256-" in text
     return page
+
+
+def digest(text):
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -94,11 +117,17 @@ def test_sections(paths, tmp_path, kind):
     if "training" in parts:
         assert "Log joint probability" in parts["training"]
         assert "Accepted proposals" in parts["training"]
+        # One plot is the trace of the last phase.
         assert parts["training"].count("<svg") == parts["training"].count("<h3>") >= 3
     gold = [Cleaning().apply(tree) for tree in load("village", "dev")]
     parser = Parser(paths[kind])
     score = evaluate(gold, [parser.analyse(tree.leaves()).tree for tree in gold])
     assert f"<td>{score.f1:.2f}</td>" in parts["scores"]
+    summary = text[: text.index("<nav")]
+    assert f"<dt>F1</dt><dd>{score.aligned.f1:.2f}" in summary
+    for name in ("Sentences per second", "Rules of the grammar"):
+        assert f"<dt>{name}</dt>" in summary
+    assert "Trained on 312 trees with 4,295 words" in summary
     for label in score.by_label()[:3]:
         assert f'<td class="text">{label.label}</td><td>{label.gold}</td>' in parts["labels"]
 
@@ -153,8 +182,8 @@ def test_plots_take_the_colours_of_the_page():
 def test_mistakes(paths, models, tmp_path, capsys, monkeypatch):
     output = tmp_path / "report.html"
     command = ["--quiet", f"--output={output}", str(paths["tsg"])]
-    assert report_command.main([*command, str(paths["cfg"])]) == 2
-    assert "chains are of one kind" in capsys.readouterr().err
+    with pytest.raises(UsageError, match="chains are of one kind"):
+        Report([models["tsg"], models["cfg"]], ["a", "b"])
     assert report_command.main([*command, "--worst=-1"]) == 2
     assert report_command.main([*command, "--dev=no-such-bank"]) == 2
     assert "no-such-bank" in capsys.readouterr().err
@@ -162,6 +191,158 @@ def test_mistakes(paths, models, tmp_path, capsys, monkeypatch):
     assert report_command.main(command) == 2
     assert "pip install 'tsgkit[plot]'" in capsys.readouterr().err
     assert not output.exists()
+
+
+def changed(model, info=None, state=None):
+    """A model whose file says something else of its training."""
+    return replace(model, info={**model.info, **(info or {})}, state={**model.state, **(state or {})})
+
+
+@pytest.fixture
+def odd_model(tmp_path, capsys):
+    """A place for a model, and the message of a report on it that fails."""
+
+    def report():
+        assert report_command.main(["--quiet", f"--output={tmp_path / 'report.html'}", str(found.path)]) == 2
+        return capsys.readouterr().err
+
+    found = SimpleNamespace(path=tmp_path / "odd.model", report=report)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("info", "state", "message"),
+    [
+        ({"trees": "many"}, {}, "trees is 'many' instead of a whole number"),
+        ({"tokens": 1.5}, {}, "tokens is 1.5"),
+        ({"samples": True}, {}, "samples is True"),
+        ({"seed": {"a": [1] * 100}}, {}, "seed is {'a': [1, 1"),
+        ({"iterations": None}, {}, "iterations is None"),
+        ({"settings": "none"}, {}, "its settings are 'none'"),
+        ({"settings": [1]}, {}, "its settings are [1]"),
+        ({}, {"history_log_joint": np.zeros((3, 2))}, "the record of log_joint is not a list of numbers"),
+        ({}, {"history_log_joint": np.zeros(3)}, "of different lengths"),
+    ],
+)
+def test_facts_that_cannot_be_are_refused(models, odd_model, info, state, message):
+    changed(models["tsg"], info, state).save(odd_model.path)
+    error = odd_model.report()
+    assert "odd.model: " in error
+    assert message in error
+    assert "the file is damaged" in error
+
+
+@pytest.mark.parametrize("settings", [{}, {"iterations": "many"}, {"iterations": -3}, {"splits": 3}, {"other": None}])
+def test_settings_of_other_versions_are_shown(models, settings):
+    odd = changed(models["tsg"], {"settings": settings})
+    text = Report([odd], ["odd"]).page()
+    require_harmless(text)
+    assert 'id="training"' in text
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_records_that_are_not_finite(models, value):
+    values = models["tsg"].state["history_log_joint"].copy()
+    values[[3, 19]] = value
+    for state in ({"history_log_joint": values}, {"history_acceptance": np.full(20, value)}):
+        text = Report([changed(models["tsg"], state=state)], ["odd"]).page()
+        require_harmless(text)
+        for data in re.findall(r'data-plot="([^"]*)"', text):
+            json.loads(html.unescape(data), parse_constant=pytest.fail)
+        assert ("<h3>Accepted proposals</h3>" in text) == ("history_log_joint" in state)
+
+
+def test_phases_are_marked(models):
+    def marks(kind):
+        return [(mark.x, mark.name) for mark in marks_of(phases_of(models[kind]))]
+
+    assert marks("tsg") == []
+    assert marks("srtsg") == [(1, "split 1"), (5, "split 2"), (9, "joint")]
+    assert marks("srtsg-insertion") == [(1, "split 1"), (5, "insertion")]
+    assert marks("cfg") == []
+    text = Report([models["srtsg"]], ["m"]).page()
+    training = re.search(r'<section id="training">(.*?)</section>', text, re.DOTALL)[1]
+    assert all(f">{name}<" in training for name in ("split 1", "split 2", "joint"))
+    assert "the log joint falls" in training
+    assert "the log joint falls" not in Report([models["tsg"]], ["m"]).page()
+    # A training that began with another model has the last phases only.
+    late = {name: values[8:] for name, values in models["srtsg"].state.items() if name.startswith("history_")}
+    begun = changed(models["srtsg"], state=late)
+    assert [phase.title for phase in phases_of(begun)] == ["joint"]
+    odd = changed(models["srtsg"], state={name: values[:3] for name, values in late.items()})
+    assert phases_of(odd) == []
+
+
+def test_convergence_of_one_chain(models):
+    report = Report([models["tsg"]], ["m"])
+    found = {one.quantity: one for one in diagnoses_of(report)}
+    draws = models["tsg"].state["history_log_joint"][10:]
+    assert found["log_joint"].n_draws == len(draws) == 10
+    assert found["log_joint"].r_hat == plain_r_hat(draws[None])
+    text = report.page()
+    assert f"<dd>{found['log_joint'].r_hat:.3f}" in text
+    assert "Trace of the log joint" in text
+    assert "halves of one chain" in text
+
+
+def test_values_of_plots_are_in_the_page():
+    plot = line_plot("p", [Series("one", range(1, 4), [3.0, 4.0, 5.0])], "x", "y", [Mark(2, "mi<d")])
+    (data,) = re.findall(r'data-plot="([^"]*)"', plot)
+    values = json.loads(html.unescape(data))
+    assert (values["x"], values["series"]) == ([1, 2, 3], [{"name": "one", "y": [3.0, 4.0, 5.0]}])
+    left, top, right, bottom = values["box"]
+    width, height = (float(size) for size in re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', plot).groups())
+    assert 0 < left < right < width
+    assert 0 < top < bottom < height
+    assert values["limits"][0] < 1
+    assert values["limits"][1] > 3
+    assert "mi&lt;d" in plot
+    long = line_plot("p", [Series("one", range(1, 10001), [0.5] * 10000)], "x", "y")
+    assert len(json.loads(html.unescape(re.search(r'data-plot="([^"]*)"', long)[1]))["x"]) <= 1500
+    bars = bar_plot("b", ["<b>", "c"], [("n", [1.0, 2.5]), ("m", [3.0, 4.0])], "x", "y")
+    assert re.findall("<title>(.*?)</title>", bars) == ["&lt;b&gt;: n 1", "c: n 2.50", "&lt;b&gt;: m 3", "c: m 4"]
+
+
+def test_models_of_different_kinds_side_by_side(paths, tmp_path):
+    output = tmp_path / "report.html"
+    chosen = [str(paths[kind]) for kind in ("cfg", "tsg", "srtsg")]
+    assert report_command.main(["--dev=village:dev", "--worst=2", "--quiet", f"--output={output}", *chosen]) == 0
+    text = output.read_text("utf-8")
+    require_harmless(text)
+    assert re.findall(r'<section id="(\w+)">', text) == ["labels", "lengths", "differences"]
+    gold = [Cleaning().apply(tree) for tree in load("village", "dev")]
+    for kind in ("cfg", "tsg", "srtsg"):
+        parser = Parser(paths[kind])
+        score = evaluate(gold, [parser.analyse(tree.leaves()).tree for tree in gold])
+        assert f"{score.aligned.f1:.2f} (EVALB {score.all.f1:.2f}" in text
+    assert text.count('class="tsg"') == 2 * 4
+    # Without test sentences there are sizes and training alone; chains of one kind are one column.
+    assert report_command.main(["--quiet", f"--output={output}", chosen[0], chosen[1], chosen[1]]) == 0
+    text = output.read_text("utf-8")
+    assert "<section" not in text
+    assert text.count("Trained on") == 2
+    assert "2 chains with the seeds 0, 0" in text
+
+
+def test_phrases_are_examples_of_subcategories(models):
+    table = SubcategoryTable.of_model(models["srtsg"])
+    corpus = table.corpus
+    trees = list(corpus.trees())
+    names = [name for name in table.names if name.startswith("NP-")]
+    assert names
+    total = Counter()
+    for name in names:
+        found = table.phrases(name, 10_000)
+        assert found == sorted(found, key=lambda item: -item[1])
+        assert sum(count for _, count in found) == int((table.symbols == table.names.index(name)).sum())
+        total.update(dict(found))
+    # The words of the text, not the classes of rare words.
+    expected = Counter(" ".join(node.leaves()) for tree in trees for node in tree.subtrees() if node.label() == "NP")
+    assert total == expected
+    text = Report([models["srtsg"]], ["m"]).page()
+    part = re.search(r'<section id="subcategories">(.*?)</section>', text, re.DOTALL)[1]
+    phrase, count = table.phrases(names[0], 1)[0]
+    assert f"{html.escape(phrase)} {count}" in part
 
 
 def test_a_model_without_history_has_no_training_section(models):

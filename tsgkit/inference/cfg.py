@@ -48,6 +48,7 @@ class CountPhase:
 
     iterations: int = 0
     burn_in: int = 0
+    title: str = "counting"
 
     def begin(self, before: FlatCorpus) -> Counted:
         return Counted(before)

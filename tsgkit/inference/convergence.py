@@ -36,7 +36,8 @@ class Diagnosis:
     mean, deviation : float
         Over all of these draws.
     r_hat : float
-        1 when chains agree; above 1.01 they do not. Nan for a single chain, few draws or a constant.
+        1 when the halves of all chains agree; above 1.01 they do not. For a single chain its two halves are compared,
+        which shows a trend but not that there are other modes. Nan for few draws or a constant.
     ess : float
         So many independent draws would tell as much about the mean; nan for few draws.
     """
@@ -102,7 +103,8 @@ def r_hat(draws: np.ndarray) -> float:
     """R-hat of chains (rows) of draws, by ArviZ where it is installed."""
     if not has_r_hat(draws):
         return math.nan
-    module = arviz()
+    # ArviZ compares chains, and refuses a single one.
+    module = arviz() if len(draws) > 1 else None
     return plain_r_hat(draws) if module is None else float(module.rhat(draws, method="rank"))
 
 
@@ -119,7 +121,7 @@ def has_draws(draws: np.ndarray) -> bool:
 
 
 def has_r_hat(draws: np.ndarray) -> bool:
-    return len(draws) > 1 and has_draws(draws) and float(np.ptp(draws)) > 0
+    return has_draws(draws) and float(np.ptp(draws)) > 0
 
 
 def plain_r_hat(draws: np.ndarray) -> float:

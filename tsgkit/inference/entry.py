@@ -36,6 +36,8 @@ class ModelEntry(ABC):
         The default binarisation of the training trees.
     unknown : UnknownWords
         The default treatment of rare and unknown words.
+    training_note : str
+        What a reader must know to understand the plots of the training; for reports.
     panels : tuple of str
         The sections of a report on what the model has learned, in order; see `tsgkit.report.panels`.
     """
@@ -44,6 +46,7 @@ class ModelEntry(ABC):
     settings: ClassVar[type[Settings]]
     binarization: ClassVar[Binarization] = Binarization("right", 0, 1)
     unknown: ClassVar[UnknownWords] = UnknownWords("unicode", 1)
+    training_note: ClassVar[str] = ""
     panels: ClassVar[tuple[str, ...]] = ("training", "derivations")
 
     # The type of `settings` is the class of the entry, which this base class cannot name.

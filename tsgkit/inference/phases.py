@@ -46,6 +46,11 @@ class Phase(Protocol):
     """A phase as planned."""
 
     @property
+    def title(self) -> str:
+        """What the phase is called in plots: one or two words."""
+        ...
+
+    @property
     def iterations(self) -> int:
         """The number of iterations; 0 for a model that is counted and not sampled."""
         ...

@@ -27,6 +27,14 @@ class SrtsgEntry(ModelEntry):
     title = "Symbol-refined tree-substitution grammar"
     settings = SrSettings
     unknown = UnknownWords("unicode", 0)
+    training_note = (
+        "The log joint is that of the trees, their subcategories and their fragments together. When every subcategory"
+        " is split in two, each node has one more variable, whose first value is random: the log joint falls, and"
+        " rises while the sampler finds subcategories that predict the trees better. Merging the splits that are worth"
+        " least removes variables again; phases with fragments add for every node whether it is a substitution site."
+        " Values of different phases are those of different models and cannot be"
+        " compared; convergence is judged by the last phase."
+    )
     panels = ("training", "sizes", "fragments", "auxiliary", "subcategories", "derivations")
 
     def phases(self, settings: SrSettings) -> Sequence[Phase]:

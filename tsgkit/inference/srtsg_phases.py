@@ -144,6 +144,10 @@ class SplitPhase(SrPhase):
     """Every subcategory is split in two, the subcategories of nodes are sampled, and some splits are merged."""
 
     @property
+    def title(self) -> str:
+        return f"split {self.number}"
+
+    @property
     def number(self) -> int:
         """Which split it is, counted from 1."""
         return self.n_before // self.settings.split_iterations + 1
@@ -396,6 +400,7 @@ class HasSites(Protocol):
 class SitePhase(SrPhase):
     """Substitution sites are sampled; subcategories do not change."""
 
+    title = "sites"
     burn_in = 0
 
     def begin(self, before: HasSites) -> "SiteSampling":
@@ -415,6 +420,8 @@ class SitePhase(SrPhase):
 @dataclass(frozen=True)
 class JointPhase(SitePhase):
     """Sites and subcategories are sampled jointly."""
+
+    title = "joint"
 
     def sweep(self, sampler: RefinedSampler, iteration: int) -> tuple[int, int, int]:
         return sampler.blocked_sweep(iteration, joint=True)
@@ -478,6 +485,7 @@ class RefinedInsertionPhase:
 
     settings: SrSettings
     burn_in: int = 0
+    title: str = "insertion"
 
     @property
     def iterations(self) -> int:

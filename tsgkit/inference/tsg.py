@@ -272,6 +272,10 @@ class TsgPhase:
     settings: TsgSettings
 
     @property
+    def title(self) -> str:
+        return "sampling"
+
+    @property
     def iterations(self) -> int:
         return self.settings.iterations
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -111,6 +112,26 @@ class SubcategoryTable:
                 parents[self.names[self.symbols[self.parent[node]]]] += 1
         common = [counter.most_common(n_examples) for counter in (words, rules, parents)]
         return Subcategory(self.names[symbol], len(nodes), *common)
+
+    def phrases(self, name: str, n_examples: int = 5) -> list[tuple[str, int]]:
+        """The most frequent phrases of a subcategory; of those that are equally frequent, the shortest."""
+        corpus, counter = self.corpus, Counter[str]()
+        for node in np.flatnonzero(self.symbols == self.names.index(name)).tolist():
+            # In preorder, the nodes below one follow it; those with a form are words.
+            forms = corpus.form[node : self.end[node]]
+            counter[" ".join(corpus.forms[form] for form in forms[forms >= 0].tolist())] += 1
+        order = sorted(counter.items(), key=lambda item: (-item[1], item[0].count(" "), item[0]))
+        return order[:n_examples]
+
+    @cached_property
+    def end(self) -> np.ndarray:
+        """The node after the last one below every node."""
+        end = np.arange(1, self.corpus.n_nodes + 1)
+        for node in range(self.corpus.n_nodes - 1, 0, -1):
+            parent = self.parent[node]
+            if parent >= 0:
+                end[parent] = max(end[parent], end[node])
+        return end
 
     @property
     def parent(self) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The panels of a report on what a model has learned: its training, its fragments, its subcategories, derivations.
+"""The panels of a report on what a model has learned: its fragments, its subcategories, derivations.
 
 Which of them a model has, its entry says. What comes from data is escaped.
 """
@@ -17,57 +17,14 @@ from tsgkit.report.derivation import Derivation
 from tsgkit.report.model_report import Report
 from tsgkit.report.page import escape, table
 from tsgkit.report.panels import Panel
-from tsgkit.report.plots import Series, bar_plot, line_plot
+from tsgkit.report.plots import bar_plot
 from tsgkit.treebank.trees import words
 
 N_HIERARCHIES = 6
 N_COMMON = 4
-# What the table of every iteration has, and how its plot is called.
-HISTORIES = (
-    ("log_joint", "Log joint probability"),
-    ("acceptance", "Accepted proposals"),
-    ("fragments", "Different fragments"),
-    ("auxiliary", "Different auxiliary trees"),
-    ("insertions", "Insertions"),
-    ("mean_size", "Mean size of fragments"),
-    ("symbols", "Refined symbols"),
-    ("rules", "Different refined rules"),
-)
 SHORTEST, LONGEST = 5, 16  # of sample sentences, in words
 MAX_CANDIDATES = 300  # a treebank may be large, and to derive all of it would take long
 Item = TypeVar("Item")
-
-
-def history(report: Report, name: str) -> list[Series]:
-    """What was recorded in every iteration, of every chain that has it."""
-    found = []
-    for model, title in zip(report.models, report.names, strict=True):
-        values = model.state.get(f"history_{name}")
-        if values is not None and len(values):
-            found.append(Series(title, range(1, len(values) + 1), values.tolist()))
-    return found
-
-
-def training(report: Report) -> Iterator[str]:
-    """Plots of every iteration, and how the chains ended."""
-    plots = []
-    for name, title in HISTORIES:
-        series = history(report, name)
-        # What never changes has no plot, such as sites where there are none.
-        if series and any(min(each.y) != max(each.y) for each in series):
-            plots.append(f"<div><h3>{title}</h3>{line_plot(title, series, 'iteration', title.lower())}</div>")
-    if not plots:
-        return
-    rows = []
-    for model, title in zip(report.models, report.names, strict=True):
-        joint, accepted = (model.state.get(f"history_{name}", np.empty(0)) for name in ("log_joint", "acceptance"))
-        if len(joint):
-            half = joint[len(joint) // 2 :]
-            means = (f"{joint[-1]:,.1f}", f"{half.mean():,.1f}", f"{half.max():,.1f}", f"{accepted.mean():.1%}")
-            rows.append((title, model.info.get("seed", ""), f"{len(joint):,}", *means))
-    head = ("Chain", "Seed", "Iterations", "Last log joint", "Mean of 2nd half", "Best of it", "Accepted")
-    yield table(head, rows)
-    yield f'<div class="plots">{"".join(plots)}</div>'
 
 
 def sizes(report: Report) -> Iterator[str]:
@@ -135,7 +92,8 @@ def subcategories(report: Report) -> Iterator[str]:
     ]
     yield (
         "<p>A name has one digit for every split that was kept: NP-01 is half of NP-0. Beside each of the last ones"
-        " stands what its nodes have most often below and above them in the last sample.</p>"
+        " stand its most frequent words or phrases, and what its nodes have most often below and above them, in the"
+        " last sample.</p>"
     )
     yield f"<details><summary>All {len(rows)} labels that were split</summary>"
     yield table(("Label", "Subcategories", "Nodes"), rows)
@@ -248,13 +206,15 @@ def fragment_list(derivation: Derivation) -> str:
 def hierarchy_table(subcategories: SubcategoryTable, label: str) -> str:
     """The tree of a label's splits, and what the nodes of the last ones have in common."""
     meaning = {each.name: each for each in subcategories.subcategories(label, N_COMMON)}
-    head = ("Subcategory", "Nodes", "Words", "Rules", "Parents")
+    head = ("Subcategory", "Nodes", "Examples", "Rules", "Parents")
     kinds = ("text", "", "text", "text", "text")
     cells = [f'<th scope="col" class="{kind}">{name}</th>' for name, kind in zip(head, kinds, strict=True)]
     rows = []
     for depth, name, count in subcategories.hierarchy(label):
         common = meaning.get(name)
-        examples = (common.words, common.rules, common.parents) if common else ((), (), ())
+        examples: tuple[list[tuple[str, int]], ...] = ([], [], [])
+        if common:
+            examples = (common.words or subcategories.phrases(name, N_COMMON), common.rules, common.parents)
         texts = [", ".join(f"{example} {number}" for example, number in part) for part in examples]
         parts = "".join(f'<td class="text quiet">{escape(text)}</td>' for text in texts)
         # Splits that were undone leave no row; the depth is that of the name.
@@ -266,7 +226,6 @@ def hierarchy_table(subcategories: SubcategoryTable, label: str) -> str:
     )
 
 
-TRAINING = Panel("Training", training)
 SIZES = Panel("Sizes of fragments", sizes)
 FRAGMENTS = Panel("The most useful fragments", useful_fragments)
 AUXILIARY = Panel("The most frequent auxiliary trees", auxiliary_trees)

@@ -3,9 +3,11 @@
 Which sections there are, the entry of the model says (`tsgkit.report.panels`); all that comes from data is escaped.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
 from nltk.tree import Tree
 
 from tsgkit import __version__
@@ -16,8 +18,9 @@ from tsgkit.models.fragments import FragmentTable
 from tsgkit.models.model import Model
 from tsgkit.parsing import Parse
 from tsgkit.report.derivation import Deriver
-from tsgkit.report.page import escape, html_page, table
+from tsgkit.report.page import escape, html_page, table, tiles
 from tsgkit.report.panels import PANELS, SCORE_PANELS
+from tsgkit.report.training import diagnoses_of, phases_of, require_facts
 
 PARAMETERS = "collins"
 
@@ -62,6 +65,10 @@ class Report:
         Of their sentences.
     source : str
         Where they come from.
+    seconds : float
+        How long parsing took; 0 if it was not measured.
+    threads : int
+        Of the parser.
     """
 
     models: list[Model]
@@ -70,11 +77,15 @@ class Report:
     gold: list[Tree] = field(default_factory=list)
     parses: list[Parse] = field(default_factory=list)
     source: str = ""
+    seconds: float = 0.0
+    threads: int = 1
 
     def __post_init__(self) -> None:
         kinds = {model.kind for model in self.models}
         if len(kinds) > 1:
             raise UsageError(f"chains are of one kind; these models are of the kinds {', '.join(sorted(kinds))}")
+        for model, name in zip(self.models, self.names, strict=True):
+            require_facts(model, name)
         self.model = self.models[0]
         self.entry = entry_of(self.model)
         self.deriver = Deriver(self.model)
@@ -92,29 +103,67 @@ class Report:
             made.append((name, panel.heading, "".join(panel.content(self))))
         made = [section for section in made if section[2]]
         links = "".join(f'<li><a href="#{name}">{heading}</a></li>' for name, heading, _ in made)
-        body = [f"<h1>{escape(title)}</h1>", self.overview(), f'<nav aria-label="Sections"><ul>{links}</ul></nav>']
+        body = [f"<h1>{escape(title)}</h1>", self.summary(), f'<nav aria-label="Sections"><ul>{links}</ul></nav>']
         body += [f'<section id="{name}"><h2>{heading}</h2>{content}</section>' for name, heading, content in made]
         return html_page(title, body)
 
-    # ---- how it was made ---------------------------------------------------------------------------------
+    # ---- the summary -------------------------------------------------------------------------------------
 
-    def overview(self) -> str:
-        info, grammar = self.model.info, self.model.grammar
-        facts = [
-            ("Training trees", f"{info['trees']:,}" if "trees" in info else "unknown"),
-            ("Words in them", f"{info['tokens']:,}" if "tokens" in info else "unknown"),
-            ("Labels", f"{len(grammar.labels):,}"),
-            ("Rules of the grammar", f"{grammar.n_rules:,}"),
-        ]
-        if "samples" in info:
-            facts.append(("Samples in its mean", f"{info['samples']:,}"))
-        facts.append(("tsgkit", str(info.get("tsgkit", __version__))))
-        result = table(("", ""), facts)
-        settings = info.get("settings")
-        if isinstance(settings, dict):
-            rows = [(name.replace("_", " "), value) for name, value in settings.items()]
+    def summary(self) -> str:
+        """What matters most: scores, speed, sizes, and how the model was trained."""
+        result = tiles(self.facts()) + f"<p>{escape(self.how_trained())}</p>"
+        settings = self.model.info.get("settings")
+        if settings:
+            rows = [(str(name).replace("_", " "), value) for name, value in settings.items()]
             result += f"<details><summary>Settings</summary>{table(('Setting', 'Value'), rows)}</details>"
         return result
+
+    def facts(self) -> list[tuple[str, str, str]]:
+        """Name, value and a note on it."""
+        return [*self.score_facts(), *self.size_facts()]
+
+    def score_facts(self) -> Iterator[tuple[str, str, str]]:
+        if not self.gold:
+            return
+        evaluation = self.evaluation
+        yield "F1", f"{evaluation.aligned.f1:.2f}", f"EVALB {evaluation.all.f1:.2f}, strict {evaluation.strict.f1:.2f}"
+        n_fallbacks = sum(bool(parse.fallback) for parse in self.parses)
+        yield "Test sentences", f"{len(self.gold):,}", f"{n_fallbacks:,} with fallback trees"
+        if self.seconds:
+            n_words = sum(len(parse.words) for parse in self.parses)
+            note = f"{n_words / self.seconds:,.0f} words; {self.threads} thread{'s'[: self.threads != 1]}"
+            yield "Sentences per second", f"{len(self.parses) / self.seconds:,.1f}", note
+
+    def size_facts(self) -> Iterator[tuple[str, str, str]]:
+        grammar = self.model.grammar
+        yield "Rules of the grammar", f"{grammar.n_rules:,}", f"{len(grammar.labels):,} labels"
+        if self.table.measure == "count":
+            mean = float(np.average(self.table.sizes, weights=self.table.counts))
+            yield "Different fragments", f"{int((self.table.counts > 0).sum()):,}", f"mean size {mean:.2f}"
+        log_joint = [one for one in diagnoses_of(self) if one.quantity == "log_joint"]
+        if log_joint:
+            chains = f"{len(self.models)} chains" if len(self.models) > 1 else "halves of one chain"
+            yield "R-hat of the log joint", f"{log_joint[0].r_hat:.3f}", chains
+
+    def how_trained(self) -> str:
+        """How the model was trained, in a sentence or two."""
+        info = self.model.info
+        trees = f"{info['trees']:,} trees" if "trees" in info else "a treebank of unknown size"
+        tokens = f" with {info['tokens']:,} words" if "tokens" in info else ""
+        text = f"Trained on {trees}{tokens}"
+        if info.get("iterations"):
+            phases = phases_of(self.model)
+            parts = ", ".join(f"{phase.title} {phase.iterations:,}" for phase in phases) if len(phases) > 1 else ""
+            text += f" in {info['iterations']:,} iterations{f' ({parts})' if parts else ''}"
+        if len(self.models) > 1:
+            text += (
+                f", {len(self.models)} chains with the seeds {', '.join(str(m.info.get('seed')) for m in self.models)}"
+            )
+        elif "seed" in info:
+            text += f" with the seed {info['seed']}"
+        if info.get("samples", 1) > 1:
+            text += f"; the grammar is the mean of {info['samples']:,} samples"
+        return f"{text}. Made with tsgkit {info.get('tsgkit', __version__)}."
 
     @property
     def inserts(self) -> bool:

@@ -1,12 +1,14 @@
-"""Self-contained HTML pages: one file, no network access, no script, and a content security policy that enforces this.
+"""Self-contained HTML pages: one file, no network access, and a content security policy that enforces this.
 
 All text from data goes through `escape`; drawings escape their text themselves.
 """
 
 import base64
+import functools
 import hashlib
 from collections.abc import Iterable, Sequence
 from html import escape as escape_html
+from importlib import resources
 
 from tsgkit.drawing.svg import FONT, tree_style, visible
 
@@ -30,7 +32,17 @@ STYLE = (
     ".pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr));gap:1rem}"
     ".pair>div,.plots>div{overflow-x:auto;min-width:0}"
     ".plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,27rem),1fr));gap:1rem}"
-    ".plots svg{max-width:100%;height:auto}"
+    ".plots svg{max-width:100%;height:auto}.plots>.large{grid-column:1/-1}.plots>.large svg{width:100%}"
+    "[data-plot] .values{margin:0;min-height:1.6em;font-size:.9rem;font-variant-numeric:tabular-nums}"
+    "[data-plot] svg:focus-visible{outline:3px solid var(--hue0);outline-offset:2px}"
+    "button{float:right;font:inherit;font-size:.85rem;color:inherit;background:none;border:1px solid var(--faint);"
+    "border-radius:.4rem;padding:.15rem .6rem;min-height:1.9rem;cursor:pointer}"
+    "button[aria-pressed=true]{background:var(--ground)}"
+    ".tiles{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,9.5rem),1fr));gap:.7rem;margin:1rem 0}"
+    ".tiles>div{border:1px solid var(--line);border-radius:.5rem;padding:.5rem .8rem;background:var(--ground)}"
+    ".tiles dt{font-size:.85rem;color:var(--faint)}"
+    ".tiles dd{margin:0;font-size:1.5rem;font-variant-numeric:tabular-nums}"
+    ".tiles .quiet{font-size:.85rem;display:block}"
     ".hierarchy td{padding-top:0;padding-bottom:0}.hierarchy .name{text-align:left;padding-right:1.2rem}"
     ".rung{display:inline-block;width:1.1rem;height:1.7em;vertical-align:middle;border-left:2px solid var(--hue)}"
     "details{margin:.5rem 0}summary{cursor:pointer;padding:.2rem 0}"
@@ -50,22 +62,46 @@ def escape(text: object) -> str:
     return escape_html(visible(str(text)))
 
 
+@functools.cache
+def plot_script() -> str:
+    """The script of plots, as it stands in the page."""
+    return "\n" + resources.files("tsgkit.report").joinpath("static", "report.js").read_text("utf-8")
+
+
+def source_of(text: str) -> str:
+    """An inline style sheet or script as a source of a content security policy: this text and no other."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
 def html_page(title: str, body: Iterable[str]) -> str:
     """A complete page with the given parts, which must be HTML.
 
-    The policy allows this style sheet and nothing else: no script can run and nothing is loaded.
+    The policy allows this style sheet and, on a page with plots, their script: nothing else can run, and nothing is
+    loaded.
     """
-    style = STYLE + tree_style()
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    style, content = STYLE + tree_style(), "".join(body)
+    script = plot_script() if " data-plot=" in content else ""
+    scripts = f" script-src {source_of(script)};" if script else ""
+    policy = f"default-src 'none'; style-src {source_of(style)};{scripts} base-uri 'none'; form-action 'none'"
+    if script:
+        content += f"\n<script>{script}</script>"
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
         f"<title>{escape(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
-        f"{''.join(body)}\n</body>\n</html>\n"
+        f"{content}\n</body>\n</html>\n"
     )
+
+
+def tiles(facts: Iterable[tuple[str, str, str]]) -> str:
+    """Figures to be seen at once: of each its name, its value, and what else to say about it."""
+    parts = []
+    for name, value, note in facts:
+        below = f'<span class="quiet">{escape(note)}</span>' if note else ""
+        parts.append(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}{below}</dd></div>")
+    return f'<dl class="tiles">{"".join(parts)}</dl>'
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], n_text: int = 1) -> str:

@@ -31,7 +31,7 @@ PANELS: Registry[Panel] = Registry(
     "panel",
     "tsgkit.panels",
     {
-        "training": "tsgkit.report.model_panels:TRAINING",
+        "training": "tsgkit.report.training:TRAINING",
         "sizes": "tsgkit.report.model_panels:SIZES",
         "fragments": "tsgkit.report.model_panels:FRAGMENTS",
         "auxiliary": "tsgkit.report.model_panels:AUXILIARY",
