@@ -71,9 +71,9 @@ def shortened(value: object, most: int = 40) -> str:
 
 
 def histories(model: Model) -> dict[str, np.ndarray]:
-    """What was recorded in every iteration."""
+    """What was recorded in every iteration; nan where it is not finite."""
     found = {name.removeprefix(PREFIX): values for name, values in model.state.items() if name.startswith(PREFIX)}
-    return {name: values for name, values in found.items() if values.size}
+    return {name: np.where(np.isfinite(values), values, np.nan) for name, values in found.items() if values.size}
 
 
 def phases_of(model: Model) -> list[Phase]:
@@ -106,8 +106,7 @@ def series_of(report: "Report", name: str) -> list[Series]:
     for model, title in zip(report.models, report.names, strict=True):
         values = histories(model).get(name)
         if values is not None:
-            shown = np.where(np.isfinite(values), values, np.nan)
-            found.append(Series(title, range(1, len(values) + 1), shown.tolist()))
+            found.append(Series(title, range(1, len(values) + 1), values.tolist()))
     return found
 
 
