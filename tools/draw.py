@@ -10,6 +10,8 @@ substitution site, + an insertion, with a dashed line to its foot.
 
 Options:
   --model=MODEL            draw derivations with this model
+  --dependencies           draw dependencies, as arcs; as text, a table
+  --heads=RULES            for --dependencies: penn, leftmost, rightmost or a file [default: penn]
   --format=FORMAT          text, svg (one tree), html (a complete page), latex (forest), png or pdf (one tree; these two
                            need matplotlib); by default that of the suffix of --output (.svg, .html, .tex, .png, .pdf),
                            or text
@@ -32,6 +34,7 @@ from typing import Any
 
 from tsgkit.cli import choice, command, parse_arguments
 from tsgkit.drawing import Drawing
+from tsgkit.drawing.arcs import ArcDrawing
 from tsgkit.drawing.terminal import wants_colour
 from tsgkit.errors import UsageError
 from tsgkit.models.model import Model
@@ -40,21 +43,29 @@ from tsgkit.parsing.known_tree import NoDerivationError
 from tsgkit.report import Deriver
 from tsgkit.report.drawings import FORMATS, format_of, write_drawings
 from tsgkit.treebank import read_trees
+from tsgkit.treebank.dependencies import dependencies_of
+from tsgkit.treebank.heads import HeadRules
 
 COLOURS = ("auto", "always", "never")
 
 
-def drawings(arguments: dict[str, Any]) -> Iterator[Drawing]:
+def drawings(arguments: dict[str, Any]) -> Iterator[Drawing | ArcDrawing]:
     """The drawings of the selected trees."""
     first, number = optional_integer(arguments, "--first", 1), optional_integer(arguments, "--number", 1)
     if first is not None and number is not None:
         raise UsageError("--first and --number do not go together")
     trees = enumerate(read_trees(arguments["TREEBANK"] or ["-"]), start=1)
     deriver = Deriver(Model.load(arguments["--model"])) if arguments["--model"] is not None else None
+    rules = HeadRules.load(arguments["--heads"]) if arguments["--dependencies"] else None
+    if rules is not None and deriver is not None:
+        raise UsageError("--model and --dependencies do not go together: a derivation is not drawn as arcs")
     start = number - 1 if number is not None else 0
     n_found = 0
     for position, tree in itertools.islice(trees, start, number or first):
         n_found += 1
+        if rules is not None:
+            yield ArcDrawing(dependencies_of(tree, rules))
+            continue
         if deriver is None:
             yield Drawing.of_tree(tree[0] if not tree.label() and len(tree) == 1 else tree)
             continue

@@ -21,6 +21,8 @@ Options:
                            line by line [default: -]
   --resume                 continue from FILE.partial, if it exists: what is in it is not parsed again
   --force                  discard FILE.partial, if it exists; without one of these options, the job is refused then
+  --format=FORMAT          of the output: brackets (trees), or conllu (dependencies, by head rules) [default: brackets]
+  --heads=RULES            for conllu: penn, leftmost, rightmost or a file [default: penn]
   --tokenize               the input is raw text, one sentence a line: cut it into words as the Penn
                            Treebank does
   --tags=MODE              none, hard or soft; but for none, words come as word/TAG, and other tags are not
@@ -73,7 +75,7 @@ from nltk.tree import Tree
 
 from tsgkit import __version__
 from tsgkit.archive import file_content
-from tsgkit.cli import command, integer, parse_arguments
+from tsgkit.cli import choice, command, integer, parse_arguments
 from tsgkit.distributed import Backend
 from tsgkit.errors import TreebankError, UsageError
 from tsgkit.evaluation import evaluate, load_parameters
@@ -89,22 +91,26 @@ from tsgkit.progress import progress
 from tsgkit.resumable import PartialOutput
 from tsgkit.streams import chunks
 from tsgkit.treebank import read_trees
+from tsgkit.treebank.heads import rules_text
 from tsgkit.treebank.sources import decode_lines
 from tsgkit.treebank.trees import is_preterminal, preorder
 from tsgkit.usage import with_registered
 
 __doc__ = with_registered(__doc__)
 HERE = "here"
+FORMATS = ("brackets", "conllu")
 
 
 def plan_of(arguments: dict[str, Any]) -> ParsePlan:
     """How the options ask to parse."""
+    is_conllu = choice(arguments, "--format", FORMATS) == "conllu"
     return ParsePlan(
         parser_settings(arguments),
         tokenize=arguments["--tokenize"],
         kbest=integer(arguments, "--kbest", 1),
         scores=arguments["--scores"],
         confidence=arguments["--confidence"],
+        head_rules=rules_text(arguments["--heads"]) if is_conllu else "",
     )
 
 
@@ -156,7 +162,7 @@ def output_of(arguments: dict[str, Any], plan: ParsePlan, contents: list[bytes])
     if arguments["--input"] != "-":
         note_input(arguments["--input"])  # before a file is opened to be written
     options = {name: arguments[f"--{name}"] for name in ("resume", "force")}
-    output = PartialOutput(path, identity, **options, blank_line_ends=plan.kbest > 1)
+    output = PartialOutput(path, identity, **options, blank_line_ends=plan.blank_line_ends)
     try:
         with output:
             yield output
@@ -258,8 +264,8 @@ def gold_trees(arguments: dict[str, Any], plan: ParsePlan, contents: list[bytes]
     """The clean trees of the input, if it is a treebank."""
     if not arguments["--from-trees"]:
         return None
-    if plan.tokenize or plan.kbest > 1 or plan.scores or plan.confidence:
-        raise UsageError("--from-trees: --tokenize, --kbest, --scores and --confidence do not go with it")
+    if plan.tokenize or plan.blank_line_ends or plan.scores or plan.confidence:
+        raise UsageError("--from-trees: --tokenize, --format, --kbest, --scores and --confidence do not go with it")
     cleaning = Model.load(arguments["MODEL"][0], contents[0]).preparation.cleaning
     found = [tree for tree in map(cleaning.apply, read_trees(arguments["--input"])) if tree is not None]
     return [cleaning.undo(tree) for tree in found]

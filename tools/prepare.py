@@ -12,7 +12,7 @@ Options:
                            corpus as arrays [default: -]
   --format=FORMAT          of the input: {readers} [default: auto]
   --write=FORMAT           of the output: {writers}; line has one tree per line, words only their
-                           words [default: line]
+                           words, conllu their dependencies by the rules of --heads [default: line]
   --encoding=NAME          of the input [default: utf-8]
   --nfc                    normalise text to Unicode's form C
   --unescape               replace words like -LRB- by the brackets they stand for
@@ -32,7 +32,7 @@ Binarisation:
   --binarize=METHOD        none, right, left or centre-head [default: none]
   --horizontal=N           horizontal markovisation: siblings that an intermediate symbol names, or all [default: all]
   --vertical=N             vertical markovisation: 1 plain labels, 2 with the label of the parent, ... [default: 1]
-  --heads=RULES            for centre-head: penn, leftmost, rightmost or a file [default: penn]
+  --heads=RULES            for centre-head and conllu: penn, leftmost, rightmost or a file [default: penn]
   --debinarize             undo a binarisation with these options instead of applying it
 
 Rare words:
@@ -65,11 +65,14 @@ from nltk.tree import Tree
 
 from tsgkit.cli import choice, command, integer, parse_arguments
 from tsgkit.errors import UsageError
+from tsgkit.files import open_output
 from tsgkit.options import binarization_of, cleaning_of, optional_integer, reading_of, unknown_of
 from tsgkit.overwriting import note_output
 from tsgkit.progress import progress
 from tsgkit.treebank import Binarization, Cleaning, Lexicon, UnknownWords, prepare, write_trees
+from tsgkit.treebank.dependencies import write_conllu
 from tsgkit.treebank.formats import WRITERS
+from tsgkit.treebank.heads import HeadRules
 from tsgkit.treebank.prepare import preparation_of, sample_trees, split_trees, statistics
 from tsgkit.treebank.trees import words
 from tsgkit.usage import with_registered
@@ -88,6 +91,7 @@ class Job:
     unknown: UnknownWords | None
     output: str
     write_format: str
+    heads: str
     quiet: bool
 
     def trees(self, trees: Iterator[Tree]) -> Iterator[Tree]:
@@ -111,7 +115,11 @@ class Job:
             as_they_are = Cleaning((), functions=False, repeats=False, root="")
             corpus = prepare(encoded, as_they_are, None, self.unknown, lexicon)
             encoded, lexicon = corpus.trees(original_words=False), preparation_of(corpus).lexicon
-        write_trees(encoded, path, self.write_format)
+        if self.write_format == "conllu":
+            with open_output(path) as file:
+                file.writelines(write_conllu(encoded, HeadRules.load(self.heads)))
+        else:
+            write_trees(encoded, path, self.write_format)
         return lexicon
 
 
@@ -123,6 +131,8 @@ def job_of(arguments: dict[str, Any]) -> Job:
         raise UsageError("--debinarize writes trees, not a corpus for training: name another --output")
     if arguments["--shuffle"] is not None and not arguments["--split"] and arguments["--sample"] is None:
         raise UsageError("--shuffle needs --split or --sample")
+    if arguments["--write"] == "conllu" and binarization is not None and not arguments["--debinarize"]:
+        raise UsageError("--write=conllu is for trees that are not binarised: leave out --binarize")
     if arguments["--statistics"] and arguments["--split"]:
         raise UsageError("--statistics cannot be combined with --split: run it on the parts")
     return Job(
@@ -132,6 +142,7 @@ def job_of(arguments: dict[str, Any]) -> Job:
         unknown=unknown_of(arguments),
         output=arguments["--output"],
         write_format=choice(arguments, "--write", WRITERS.names),
+        heads=arguments["--heads"],
         quiet=arguments["--quiet"],
     )
 

@@ -11,6 +11,7 @@ from typing import Any
 from nltk.tree import Tree
 
 from tsgkit.drawing import Drawing
+from tsgkit.drawing.arcs import ArcDrawing
 from tsgkit.errors import UsageError
 from tsgkit.estimators import Callback, Estimator, estimator_of
 from tsgkit.evaluation import Evaluation, Parameters
@@ -23,6 +24,8 @@ from tsgkit.parsing.settings import ParserSettings
 from tsgkit.report.derivation import derivation_of
 from tsgkit.report.drawings import write_drawings
 from tsgkit.treebank import sources
+from tsgkit.treebank.dependencies import dependencies_of
+from tsgkit.treebank.heads import HeadRules
 from tsgkit.treebank.sources import Trees
 
 # A trained model: an estimator, a model, or the path of a file.
@@ -200,8 +203,9 @@ def draw(
     path: str | os.PathLike[str] | None = None,
     *,
     model: AnyModel | None = None,
-) -> Drawing:
-    """Draw a tree, or its most probable derivation under a model.
+    heads: str | os.PathLike[str] | None = None,
+) -> Drawing | ArcDrawing:
+    """Draw a tree, its most probable derivation under a model, or its dependencies.
 
     Parameters
     ----------
@@ -212,10 +216,12 @@ def draw(
         ``.pdf``.
     model : Estimator, Model or path, optional
         Draw the derivation, each fragment in a different colour.
+    heads : str or path, optional
+        Draw dependencies by these head rules, as arcs: ``penn``, ``leftmost``, ``rightmost`` or a file.
 
     Returns
     -------
-    Drawing
+    Drawing or ArcDrawing
         Notebooks display it; ``print`` prints it as text.
 
     Examples
@@ -232,7 +238,12 @@ def draw(
     found = [given] if isinstance(given, Tree) else read_trees(given)
     if len(found) != 1:
         raise UsageError(f"one tree is drawn at a time, not {len(found)}")
-    if model is not None:
+    if model is not None and heads is not None:
+        raise UsageError("a derivation is not drawn as arcs: give model or heads, not both")
+    drawing: Drawing | ArcDrawing
+    if heads is not None:
+        drawing = ArcDrawing(dependencies_of(found[0], HeadRules.load(heads)))
+    elif model is not None:
         drawing = derivation_of(trained_model(model), found[0]).drawing()
     else:
         shown = found[0][0] if not found[0].label() and len(found[0]) == 1 else found[0]

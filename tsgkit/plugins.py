@@ -23,6 +23,7 @@ WRITERS: Registry[Any] = Registry(
         "line": "tsgkit.treebank.brackets:write_lines",
         "pretty": "tsgkit.treebank.brackets:write_pretty",
         "words": "tsgkit.treebank.brackets:write_words",
+        "conllu": "tsgkit.treebank.dependencies:write_conllu",
         "export": "tsgkit.treebank.export:write_export",
         "tigerxml": "tsgkit.treebank.tigerxml:write_tigerxml",
         "discbracket": "tsgkit.treebank.discbracket:write_discbracket",

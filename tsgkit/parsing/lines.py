@@ -10,6 +10,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from itertools import count
 from typing import Any, NamedTuple
 
@@ -27,6 +28,8 @@ from tsgkit.parsing.parse import Parse
 from tsgkit.parsing.product import parser_of
 from tsgkit.parsing.settings import ParserSettings
 from tsgkit.treebank.brackets import format_tree
+from tsgkit.treebank.dependencies import conllu_block, dependencies_of
+from tsgkit.treebank.heads import HeadRules
 from tsgkit.treebank.trees import Bracket, brackets_of, is_preterminal, preorder
 
 Sentence = tuple[list[str], list[str | None] | None]
@@ -57,6 +60,9 @@ class ParsePlan:
         Whether figures stand before each tree.
     confidence : bool
         Whether phrases get their posterior probabilities.
+    head_rules : str
+        The text of head rules (`tsgkit.treebank.heads`): the best tree is written as dependencies, in CoNLL-U. If it is
+        empty, trees are written as brackets.
     """
 
     settings: ParserSettings = field(default_factory=ParserSettings)
@@ -64,10 +70,23 @@ class ParsePlan:
     kbest: int = 1
     scores: bool = False
     confidence: bool = False
+    head_rules: str = ""
 
     def __post_init__(self) -> None:
         if self.tokenize and self.settings.tags != "none":
             raise UsageError("--tokenize and --tags do not go together: tags come with words")
+        if self.head_rules and (self.kbest > 1 or self.scores or self.confidence):
+            raise UsageError("--format=conllu: --kbest, --scores and --confidence are for trees")
+
+    @cached_property
+    def rules(self) -> HeadRules | None:
+        """The head rules, if dependencies are written."""
+        return HeadRules.parse(self.head_rules) if self.head_rules else None
+
+    @property
+    def blank_line_ends(self) -> bool:
+        """Whether the output for a sentence ends with a blank line; otherwise it is one line."""
+        return self.kbest > 1 or bool(self.head_rules)
 
     def identity(self) -> dict[str, Any]:
         """All of it as plain values by name, to tell one job from another."""
@@ -104,6 +123,9 @@ class ParsePlan:
 
     def format_parse(self, parse: Parse, sentence_number: int) -> Iterator[str]:
         """The lines of output for a sentence."""
+        if self.rules is not None:
+            yield conllu_block(dependencies_of(parse.tree, self.rules))
+            return
         for rank, tree in enumerate(parse.trees, start=1):
             shown = with_confidence(tree, parse.confidence) if self.confidence else tree
             text = format_tree(shown) if len(shown) else f"({shown.label()})"

@@ -142,8 +142,7 @@ class HeadRules:
     @classmethod
     def load(cls, name: str | os.PathLike[str]) -> "HeadRules":
         """The built-in table ``penn``, ``leftmost`` or ``rightmost``, or the one in a file."""
-        text = BUILT_IN.get(str(name))
-        return cls.parse(read_rules(name) if text is None else text, str(name))
+        return cls.parse(rules_text(name), str(name))
 
     @classmethod
     def parse(cls, text: str, name: str = "") -> "HeadRules":
@@ -199,6 +198,12 @@ class HeadRules:
             if head is not None:
                 return head
         return len(labels) - 1 if searches[-1].from_right else 0
+
+
+def rules_text(name: str | os.PathLike[str]) -> str:
+    """The text of a built-in table, or of a file."""
+    text = BUILT_IN.get(str(name))
+    return read_rules(name) if text is None else text
 
 
 def read_rules(path: str | os.PathLike[str]) -> str:
