@@ -140,12 +140,13 @@ SIMPLE = {
     "draw": "draw a.mrg",
     "eval": "eval a.mrg a.mrg",
     "generate": "generate 3",
+    "info": "info m.model",
     "inspect": "inspect m.model",
     "parse": "parse m.model -i text",
     "prepare": "prepare a.mrg",
     "report": "report m.model -o report.html",
     "serve": "serve --help",
-    "train": "train a.mrg -o new.model",
+    "train": "train --model=cfg a.mrg -o new.model",
 }
 
 
@@ -154,7 +155,8 @@ def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("streams")
     (made / "a.mrg").write_text("(TOP (S (NP (PRP He)) (VP (VBD ran)) (. .)))\n" * 3)
     (made / "text").write_text("He ran .\n")
-    subprocess.run([sys.executable, "-m", "tsgkit", "train", "-q", "a.mrg", "-o", "m.model"], cwd=made, check=True)
+    words = ["train", "-q", "--model=cfg", "a.mrg", "-o", "m.model"]
+    subprocess.run([sys.executable, "-m", "tsgkit", *words], cwd=made, check=True)
     return made
 
 

@@ -290,18 +290,18 @@ Parser.analyse = deadly
 
 @pytest.fixture
 def poisoned(tmp_path, monkeypatch, folder):
-    """Where workers meet a deadly sentence; the input has two of them."""
+    """Where workers meet a deadly sentence."""
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sitecustomize.py").write_text(POISON)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
-    lines = [*SENTENCES[:12], "he saw POISON .\n", *SENTENCES[12:20], "POISON\n", *SENTENCES[20:23]]
+    lines = [*SENTENCES[:8], "he saw POISON .\n", *SENTENCES[8:11]]
     (tmp_path / "input").write_text("".join(lines), encoding="utf-8")
     (tmp_path / "harmless").write_text("".join(lines).replace("POISON", "it"), encoding="utf-8")
     return tmp_path
 
 
 def parse_poison(folder, poisoned, *options):
-    """Parse, and compare all trees but those of the deadly sentences with those of a job without them."""
+    """Parse, and compare all trees but that of the deadly sentence with those of a job without them."""
     model = folder / "cfg.model"
     common = [sys.executable, "-m", "tsgkit", "parse", "--chunk=6", str(model)]
     subprocess.run([*common, "-q", "-i", "harmless", "-o", "wanted"], cwd=poisoned, check=True)
@@ -314,12 +314,11 @@ def parse_poison(folder, poisoned, *options):
         timeout=SECONDS,
     )
     assert done.returncode == 0, done.stderr
-    assert "sentence 13: the process that parsed it was killed by signal 9 (Killed); it has a flat tree" in done.stderr
-    assert "sentence 22: the process that parsed it was killed by signal 9 (Killed); it has a flat tree" in done.stderr
-    assert done.stderr.count("; it has a flat tree") == 2
+    assert "sentence 9: the process that parsed it was killed by signal 9 (Killed); it has a flat tree" in done.stderr
+    assert done.stderr.count("; it has a flat tree") == 1
     found, wanted = ((poisoned / name).read_text().splitlines() for name in ("found", "wanted"))
-    assert [number for number, (one, other) in enumerate(zip(found, wanted, strict=True)) if one != other] == [12, 21]
-    assert found[12].count("POISON") == found[21].count("POISON") == 1
+    assert [number for number, (one, other) in enumerate(zip(found, wanted, strict=True)) if one != other] == [8]
+    assert found[8].count("POISON") == 1
 
 
 def test_a_deadly_sentence_on_a_cluster(poisoned, folder):

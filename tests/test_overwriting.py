@@ -25,9 +25,9 @@ COMMANDS = {
     "prepare": "prepare {a.mrg} {b.mrg} -o OUT",
     "prepare npz": "prepare {a.npz} -o OUT",
     "prepare heads": "prepare b.mrg --binarize=centre-head --heads={penn.heads} -o OUT",
-    "train": "train -q {a.mrg} {b.mrg} -o OUT",
-    "train force": "train -q --force {a.mrg} --dev={b.mrg} -o OUT",
-    "train npz": "train -q --force {corpus.npz} -o OUT",
+    "train": "train -q --model=cfg {a.mrg} {b.mrg} -o OUT",
+    "train force": "train -q --model=cfg --force {a.mrg} --dev={b.mrg} -o OUT",
+    "train npz": "train -q --model=cfg --force {corpus.npz} -o OUT",
     "train sampled": "train -q --force --model=tsg --iterations=2 {a.mrg} --dev={b.mrg} -o OUT",
     "train chains": "train -q --force --model=tsg --iterations=2 --chains=2 {a.mrg} --dev={b.mrg} -o OUT",
     "parse": "parse -q {m.model} -i {text} -o OUT",
@@ -55,7 +55,7 @@ def given(tmp_path_factory):
     (folder / "my.prm").write_text("DEBUG 0\n")
     (folder / "penn.heads").write_text("* leftmost\n")
     run = [sys.executable, "-m", "tsgkit"]
-    subprocess.run([*run, "train", "-q", "a.mrg", "-o", "m.model"], cwd=folder, check=True)
+    subprocess.run([*run, "train", "-q", "--model=cfg", "a.mrg", "-o", "m.model"], cwd=folder, check=True)
     options = ["--binarize=right", "--unknown=unicode"]
     subprocess.run([*run, "prepare", "-q", "a.mrg", *options, "-o", "corpus.npz"], cwd=folder, check=True)
     return folder
@@ -119,7 +119,7 @@ def test_files_beside_the_output_are_outputs(tmp_path, tsgkit):
     (tmp_path / "m.tsv").write_text(TREE * 3)
     assert "m.tsv: is an input" in tsgkit(*common, "m.tsv", "-o", "m", code=3).stderr
     (tmp_path / "out.partial").write_text("He ran .\n")
-    tsgkit("train", "-q", "m.tsv", "-o", "cfg")
+    tsgkit("train", "-q", "--model=cfg", "m.tsv", "-o", "cfg")
     for options in ((), ("--force",), ("--resume",)):
         said = tsgkit("parse", "cfg", "-i", "out.partial", "-o", "out", *options, code=3).stderr
         assert "out.partial: is an input" in said
@@ -196,7 +196,8 @@ def test_an_ordinary_result_is_replaced(tmp_path, tsgkit):
 
 
 def train(folder, *options, output="m", code=0):
-    given = ["-q", "--output", str(folder / output), "village:dev", *options]
+    model = [] if any(option.startswith("--model") for option in options) else ["--model=cfg"]
+    given = ["-q", *model, "--output", str(folder / output), "village:dev", *options]
     assert train_command.main(given) == code
 
 

@@ -430,7 +430,7 @@ def main(argv: list[str]) -> int:
             file=sys.stderr,
         )
     if run.interrupted:
-        done, other = model.info["iterations"], f"{output} is still the earlier model; " if run.keeps_other else ""
+        done, other = run.done, f"{output} is still the earlier model; " if run.keeps_other else ""
         print(f"tsgkit: interrupted after {done} iterations; {other}--resume continues from there", file=sys.stderr)
         return EXIT_INTERRUPTED
     if dev:

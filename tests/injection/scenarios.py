@@ -11,6 +11,7 @@ from tsgkit.treebank import load
 from tsgkit.treebank.brackets import format_tree
 
 TSG = "train -q --model=tsg --iterations=4 --checkpoint-every=2 --average=2 --average-every=1"
+CFG = "train -q --model=cfg"
 PHASES = (
     "train -q --model=srtsg --splits=2 --split-iterations=2 --site-iterations=2 --joint-iterations=2"
     " --insertion-iterations=2 --checkpoint-every=1 --average=2 --average-every=1"
@@ -63,8 +64,8 @@ SCENARIOS = {
     "prepare-gz": Scenario("prepare -q a.mrg -o out.mrg.gz", ("out.mrg.gz",)),
     "prepare-npz": Scenario("prepare -q --binarize=right --unknown=unicode a.mrg -o out.npz", ("out.npz",)),
     "prepare-split": Scenario("prepare -q a.mrg --split=60,40 -o s.mrg", ("s.train.mrg", "s.test.mrg")),
-    "cfg": Scenario("train -q a.mrg -o m", ("m",), again="--resume"),
-    "cfg-force": Scenario("train -q --force a.mrg -o m", ("m",), before=("train -q b.mrg -o m",)),
+    "cfg": Scenario(f"{CFG} a.mrg -o m", ("m",), again="--resume"),
+    "cfg-force": Scenario(f"{CFG} --force a.mrg -o m", ("m",), before=(f"{CFG} b.mrg -o m",)),
     "tsg": sampled(TSG),
     "tsg-local": sampled(f"{TSG} --sampler=local --type-moves=20"),
     "tsg-force": Scenario(
@@ -113,7 +114,7 @@ class Stage:
         (self.folder / "a.mrg").write_text("".join(trees[:6]), encoding="utf-8")
         (self.folder / "b.mrg").write_text("".join(trees[6:9]), encoding="utf-8")
         (self.folder / "text").write_text("he ran .\nthe dog barked .\nI saw it .\n")
-        self.must("train -q a.mrg -o g.model")
+        self.must(f"{CFG} a.mrg -o g.model")
         for words in self.scenario.before:
             self.must(words)
         for name in self.scenario.old:

@@ -1,6 +1,7 @@
 """Tasks in processes of this machine, one for each."""
 
 import multiprocessing
+import os
 import signal
 import threading
 from collections import deque
@@ -22,6 +23,7 @@ from tsgkit.distributed.base import (
 from tsgkit.distributed.hub import Hub, HubLink
 from tsgkit.distributed.isolation import how_it_ended
 from tsgkit.distributed.orphans import end_with_parent
+from tsgkit.interruption import has_abandoned
 
 # How long the answer of a process that has ended may be on its way.
 SECONDS_FOR_ANSWERS = 60.0
@@ -36,8 +38,12 @@ class LocalBackend(Backend):
         context = multiprocessing.get_context("spawn")
         answers: dict[int, dict[str, Any]] = {}
         answered = threading.Condition()
+        begun: set[int] = set()
 
         def hear(index: int, message: dict[str, Any]) -> None:
+            if "begun" in message:
+                begun.add(index)
+                return
             if "answer" not in message:
                 on_message(index, message)
                 return
@@ -57,6 +63,10 @@ class LocalBackend(Backend):
                     process.start()
                     running[index] = process
                 wait([process.sentinel for process in running.values()], timeout=SECONDS_BETWEEN_REPORTS)
+                if hub.stopping:  # those that are still importing modules would take seconds to hear of it
+                    for index in set(running) - begun:
+                        running[index].kill()
+                        answers.setdefault(index, {"value": None})
                 for index in [index for index, process in running.items() if not process.is_alive()]:
                     process = running.pop(index)
                     process.join()
@@ -87,4 +97,7 @@ def run_in_process(task: Task, shared: Shared, item: Any, link: HubLink) -> None
     """The whole life of a process of `LocalBackend`."""
     end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started this one
+    link.send({"begun": True})
     link.send({"answer": outcome_of(task, shared, item, link)})
+    if has_abandoned():
+        os._exit(0)

@@ -350,7 +350,7 @@ def run_chain(shared: Shared, item: dict[str, Any], link: Link) -> dict[str, Any
     plan = Plan.from_dict(shared["plan"])
     start = None if shared["start"] is None else Start.load("the start that was sent", shared["start"].tobytes())
     # What exists was checked before; a process that was killed may still hold its locks for a moment.
-    options = {"resume": True, "force": True, "patience": SECONDS_FOR_LOCKS}
+    options = {"resume": True, "force": True, "patience": SECONDS_FOR_LOCKS, "stopped": link.stopped}
     run = plan.run(corpus, item["seed"], Path(item["output"]), start, **options, watch=watch_of(link))
     run.run()
     return {"done": run.done, "history": {name: run.history[name] for name in QUANTITIES if name in run.history}}

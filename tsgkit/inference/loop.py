@@ -25,7 +25,7 @@ from tsgkit.inference.checkpoint import (
 )
 from tsgkit.inference.phases import Record
 from tsgkit.inference.training import Training
-from tsgkit.interruption import interruptible
+from tsgkit.interruption import Abandoned, Background, interruptible
 from tsgkit.locks import sole_writer
 from tsgkit.models.model import Model
 from tsgkit.overwriting import allow_replacing, note_output
@@ -34,6 +34,8 @@ from tsgkit.progress import LogLines, progress
 SECONDS = "seconds"
 UNFINISHED = "unfinished"  # the key in `Model.info` of a model whose training was interrupted
 CHECKPOINT_EVERY = 100
+# An iteration that takes long is given up on Ctrl-C: what is lost with it is at most this much more.
+SECONDS_BETWEEN_COPIES = 1.0
 # Called after every iteration with its number and record; returns whether to stop.
 Watch = Callable[[int, Record], bool]
 
@@ -60,6 +62,9 @@ class Run:
     watch : callable, optional
         Called after every iteration; returns whether to stop. By default a progress bar shows the run and Ctrl-C stops
         it.
+    stopped : callable, optional
+        Asked during every iteration whether to stop; an iteration that then takes longer than half a second is given
+        up.
     patience : float
         Seconds to wait for a killed process that may still hold the lock of these files.
 
@@ -90,6 +95,12 @@ class Run:
     # Whether an unfinished model was not written, because another one is there.
     keeps_other: bool = False
     patience: float = 0.0
+    stopped: Callable[[], bool] | None = None
+    # Where iterations run; and the last state that was copied, to return to if an iteration is given up.
+    background: Background = field(init=False, repr=False)
+    kept: Checkpoint = field(init=False, repr=False)
+    next_copy: float = field(init=False, default=0.0)
+    is_abandoned: bool = field(init=False, default=False)
 
     @property
     def iterations(self) -> int:
@@ -127,8 +138,9 @@ class Run:
 
     def run_without_iterations(self) -> Model:
         """Count; resumed, an existing model must be the same."""
-        self.training.start()
-        model = self.training.model()
+        with Background() as background:
+            background.run(self.training.start)
+            model = background.run(self.training.model)
         if self.resume and not self.force and self.output.exists():
             if self.output.read_bytes() != model.to_bytes():
                 raise OverwriteError(f"{self.output}: holds something else; --force replaces it")
@@ -137,14 +149,36 @@ class Run:
         return model
 
     def run_alone(self) -> Model:
-        self.begin()
-        with self.watched() as watch:
-            while self.done < self.iterations and not self.interrupted:
-                record = self.step(self.done + 1)
-                if watch(self.done, record):
+        with Background() as self.background:
+            self.background.run(self.begin)
+            with self.watched() as watch:
+                try:
+                    while self.done < self.iterations and not self.interrupted:
+                        record = self.step(self.done + 1)
+                        if watch(self.done, record):
+                            self.interrupted = True
+                except Abandoned:
                     self.interrupted = True
-        self.checkpoint()
-        return self.finish()
+                    self.go_back()
+            if not self.is_abandoned:
+                self.checkpoint()
+            return self.background.run(self.finish)
+
+    def go_back(self) -> None:
+        """Continue with the last state that was kept, because an iteration takes too long to wait for its end."""
+        saved = self.kept
+        saved.save(checkpoint_path(self.output))
+        self.done = saved.iteration
+        self.history = {name: values.tolist() for name, values in saved.history.items()}
+        self.is_abandoned = True
+        # The thread and the sampler are at work on the iteration that was given up.
+        self.background = Background()
+
+    def keep_state(self) -> None:
+        """Keep a copy of the present state in memory."""
+        saved = self.snapshot()
+        saved.state = {name: np.array(values) for name, values in saved.state.items()}
+        self.kept, self.next_copy = saved, time.monotonic() + SECONDS_BETWEEN_COPIES
 
     def begin(self) -> None:
         path = checkpoint_path(self.output)
@@ -155,6 +189,7 @@ class Run:
             self.training.restore(saved.state, saved.iteration)
             self.done = saved.iteration
             self.history = {name: values.tolist() for name, values in saved.history.items()}
+            self.keep_state()
         else:
             self.training.start()
             # Written before the first iteration, so that a folder that is not writable or a full disk is found now.
@@ -163,21 +198,33 @@ class Run:
 
     def step(self, iteration: int) -> Record:
         started = time.perf_counter()
-        record = self.training.iterate(iteration)
+        record = self.background.run(lambda: self.training.iterate(iteration), self.is_stopped)
         record[SECONDS] = time.perf_counter() - started
         for name, value in record.items():
             self.history.setdefault(name, []).append(value)
         self.done = iteration
         if iteration % self.checkpoint_every == 0:
             self.checkpoint()
+        if time.monotonic() >= self.next_copy:
+            self.keep_state()
         return record
 
-    def checkpoint(self) -> None:
+    def is_stopped(self) -> bool:
+        """Whether to stop before the current iteration has ended."""
+        return self.interrupted or (self.stopped is not None and self.stopped())
+
+    def snapshot(self) -> Checkpoint:
         history = {name: np.array(values) for name, values in self.history.items()}
-        saved = Checkpoint(self.done, self.training.identity(), self.training.state(), history)
-        saved.save(checkpoint_path(self.output))
+        return Checkpoint(self.done, self.training.identity(), self.training.state(), history)
+
+    def checkpoint(self) -> None:
+        self.keep_state()
+        self.kept.save(checkpoint_path(self.output))
 
     def finish(self) -> Model:
+        if self.is_abandoned:
+            self.training = self.training.copy()
+            self.training.restore(self.kept.state, self.kept.iteration)
         model = self.exported()
         if self.done < self.iterations:
             self.keeps_other = is_other_result(self.output)
@@ -231,7 +278,7 @@ class Run:
         lines.close(f"{'interrupted after' if self.interrupted else 'done:'} {self.done} iterations")
 
     def interrupt(self) -> None:
-        """Stop after the current iteration."""
+        """Stop after the current iteration, or before its end if it takes long."""
         self.interrupted = True
 
 

@@ -51,7 +51,7 @@ class Training:
     def __init__(
         self, corpus: FlatCorpus, settings: Settings, *, seed: int = 0, threads: int = 1, begin: Start | None = None
     ) -> None:
-        self.corpus, self.settings, self.seed, self.begin = corpus, settings, seed, begin
+        self.corpus, self.settings, self.seed, self.threads, self.begin = corpus, settings, seed, threads, begin
         self.entry = MODELS.require(settings.kind)
         self.phases = self.entry.phases(settings)
         if begin is not None:
@@ -73,6 +73,10 @@ class Training:
         settings = asdict(self.settings)
         identity = {"model": self.settings.kind, "settings": settings, "seed": self.seed, "corpus": self.digest}
         return identity if self.begin is None else {**identity, "start": self.begin.digest}
+
+    def copy(self) -> "Training":
+        """The same training, without a state."""
+        return Training(self.corpus, self.settings, seed=self.seed, threads=self.threads, begin=self.begin)
 
     def start(self) -> None:
         """Make the first state."""
