@@ -25,7 +25,7 @@ GOLDEN = {
     "tsg": "0a73c3d4ed38987b",
     "insertion": "4d3cac254d37ef69",
     "srtsg": "eded6fdbf925bcdb",
-    "sites": "a3316d47362f6575",
+    "sites": "a2071af85766a905",
     "parses": "b457756d5bb4c7e1",
 }
 

@@ -19,6 +19,7 @@ from tsgkit._restaurant cimport (
     Restaurant, SeatingLog, TableArray, Tables, denominator, new_weight, note, old_weight, predictive, seat,
     table_counts, unseat,
 )
+from tsgkit._rule_list cimport RuleList
 from tsgkit._types cimport symbol_t
 
 cdef enum:
@@ -46,8 +47,8 @@ cdef cppclass Level:
     vector[symbol_t] backs_off_to           # per restaurant: that of the next level; 0 at the last
     # Of rules, where addresses are hashed:
     vector[symbol_t] first_context          # per label and one more: the first of its restaurants
-    vector[RefinedRule] rule_of_cell        # `parent` is the restaurant, counted within its label
-    vector[vector[int32_t]] seen            # per rule: its cells, in the order in which they are summed
+    RuleList rules                          # the cells as entries, by restaurant within the label; their `old_weight`
+    vector[int32_t] below                   # per cell: that of the same rule at the next level in use, or NOT_SEEN
     unordered_map[uint64_t, int32_t] cell_of
 
 

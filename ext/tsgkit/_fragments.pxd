@@ -65,7 +65,7 @@ cdef struct Slot:
 cdef cppclass FragmentTable:
     vector[Fragment] fragments
     vector[FragmentLinks] links                # of refined fragments, one each; empty where all are plain
-    vector[vector[int32_t]] without_parts      # per rule, where fragments are refined: those of a single rule
+    vector[vector[int32_t]] single_parts       # per rule, where fragments are refined: of it alone, parts of others
     cpp_bool is_refined
     vector[Slot] slots
     vector[int32_t] free_numbers
@@ -89,6 +89,11 @@ cdef inline bint is_frontier(symbol_t code) noexcept nogil:
 
 cdef inline bint is_auxiliary(const Fragment* fragment) noexcept nogil:
     return fragment.left == FOOT or fragment.right == FOOT
+
+
+cdef inline bint is_single(const Fragment* fragment) noexcept nogil:
+    """Whether a fragment is a single rule."""
+    return fragment.left < 0 and fragment.right < 0
 
 
 cdef inline uint64_t hash_fragment(symbol_t rule, symbol_t left, symbol_t right) noexcept nogil:

@@ -18,13 +18,13 @@ cdef enum:
 cdef int start_fragments(FragmentTable* table, cpp_bool is_refined, size_t n_rules) except -1 nogil:
     table.fragments.clear()
     table.links.clear()
-    table.without_parts.clear()
+    table.single_parts.clear()
     table.free_numbers.clear()
     table.slots.clear()
     table.slots.resize(FIRST_SLOTS, empty_slot())
     table.is_refined = is_refined
     if is_refined:
-        table.without_parts.resize(n_rules)
+        table.single_parts.resize(n_rules)
     table.n_used = 0
     table.n_removed = 0
     return 0
@@ -33,7 +33,7 @@ cdef int start_fragments(FragmentTable* table, cpp_bool is_refined, size_t n_rul
 cdef int32_t store_fragment(FragmentTable* table, symbol_t rule, symbol_t left, symbol_t right) except -1 nogil:
     """Store a fragment that is not there yet. All memory is taken before anything is changed."""
     cdef int32_t number
-    reserve_for_one(table, rule, left, right)
+    reserve_for_one(table, left, right)
     if table.free_numbers.empty():
         number = <int32_t>table.fragments.size()
         table.fragments.resize(number + 1)
@@ -47,8 +47,10 @@ cdef int32_t store_fragment(FragmentTable* table, symbol_t rule, symbol_t left, 
     table.fragments[number].right = right
     if left >= 0:
         table.fragments[left].n_above_left += 1
+        list_part(table, left)
     if right >= 0:
         table.fragments[right].n_above_right += 1
+        list_part(table, right)
     if table.is_refined:
         link(table, number)
     table.n_used += 1
@@ -56,7 +58,7 @@ cdef int32_t store_fragment(FragmentTable* table, symbol_t rule, symbol_t left, 
     return number
 
 
-cdef int reserve_for_one(FragmentTable* table, symbol_t rule, symbol_t left, symbol_t right) except -1 nogil:
+cdef int reserve_for_one(FragmentTable* table, symbol_t left, symbol_t right) except -1 nogil:
     """Have room for one more fragment wherever it will be noted."""
     if table.free_numbers.empty():
         reserve_fragments(&table.fragments)
@@ -66,11 +68,14 @@ cdef int reserve_for_one(FragmentTable* table, symbol_t rule, symbol_t left, sym
         rehash(table)
     if table.is_refined:
         if left >= 0:
-            reserve_numbers(&table.links[left].above_left)
-        if right >= 0 and left < 0:
-            reserve_numbers(&table.links[right].above_right)
-        if left < 0 and right < 0:
-            reserve_numbers(&table.without_parts[rule])
+            reserve_numbers(&table.links[left].above_left, 1)
+        elif right >= 0:
+            reserve_numbers(&table.links[right].above_right, 1)
+        # Two at a time: both parts may be listed under the same rule.
+        if left >= 0:
+            reserve_numbers(&table.single_parts[table.fragments[left].rule], 2)
+        if right >= 0:
+            reserve_numbers(&table.single_parts[table.fragments[right].rule], 2)
     return 0
 
 
@@ -88,35 +93,48 @@ cdef int reserve_links(vector[FragmentLinks]* values) except -1 nogil:
     return 0
 
 
-cdef int reserve_numbers(vector[int32_t]* values) except -1 nogil:
-    if values.size() == values.capacity():
-        values.reserve(2 * values.size() + 1)
+cdef int reserve_numbers(vector[int32_t]* values, size_t n_more) except -1 nogil:
+    if values.size() + n_more > values.capacity():
+        values.reserve(2 * values.size() + n_more)
     return 0
 
 
 # ---- who is above whom ----------------------------------------------------------------------------------------
 
+cdef inline bint is_listed(const FragmentTable* table, int32_t number) noexcept nogil:
+    """Whether a part is used once, so that it begins or ends being one of `single_parts`."""
+    cdef const Fragment* part = &table.fragments[number]
+    return table.is_refined and is_single(part) and part.n_above_left + part.n_above_right == 1
+
+
+cdef int list_part(FragmentTable* table, int32_t number) except -1 nogil:
+    """After one more use of a part."""
+    if is_listed(table, number):
+        table.single_parts[table.fragments[number].rule].push_back(number)
+    return 0
+
+
+cdef void unlist_part(FragmentTable* table, int32_t number) noexcept nogil:
+    """Before a use of a part ends."""
+    if is_listed(table, number):
+        drop(&table.single_parts[table.fragments[number].rule], number)
+
+
 cdef int link(FragmentTable* table, int32_t number) except -1 nogil:
-    cdef symbol_t rule = table.fragments[number].rule
     cdef symbol_t left = table.fragments[number].left, right = table.fragments[number].right
     if left >= 0:
         table.links[left].above_left.push_back(number)
     elif right >= 0:
         table.links[right].above_right.push_back(number)
-    else:
-        table.without_parts[rule].push_back(number)
     return 0
 
 
 cdef void unlink(FragmentTable* table, int32_t number) noexcept nogil:
-    cdef symbol_t rule = table.fragments[number].rule
     cdef symbol_t left = table.fragments[number].left, right = table.fragments[number].right
     if left >= 0:
         drop(&table.links[left].above_left, number)
     elif right >= 0:
         drop(&table.links[right].above_right, number)
-    else:
-        drop(&table.without_parts[rule], number)
 
 
 cdef void drop(vector[int32_t]* numbers, int32_t number) noexcept nogil:
@@ -142,14 +160,16 @@ cdef int remove_fragment(FragmentTable* table, int32_t number) except -1 nogil:
             continue
         left, right = table.fragments[next].left, table.fragments[next].right
         table.waiting.reserve(table.waiting.size() + 2)
-        reserve_numbers(&table.free_numbers)
+        reserve_numbers(&table.free_numbers, 1)
         unplace(table, next)
         if table.is_refined:
             unlink(table, next)
         if left >= 0:
+            unlist_part(table, left)
             table.fragments[left].n_above_left -= 1
             table.waiting.push_back(left)
         if right >= 0:
+            unlist_part(table, right)
             table.fragments[right].n_above_right -= 1
             table.waiting.push_back(right)
         table.fragments[next].rule = FREE

@@ -3,4 +3,4 @@ from libc.stdint cimport uint64_t
 
 from tsgkit._refined_state cimport RefinedState, SweepCounts
 
-cdef int local_sweep(RefinedState* state, uint64_t iteration, SweepCounts* counts) except -1 nogil
+cdef int local_sweep(RefinedState* state, uint64_t iteration, double temperature, SweepCounts* counts) except -1 nogil

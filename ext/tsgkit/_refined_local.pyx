@@ -8,19 +8,22 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 from libcpp.vector cimport vector
 
 from tsgkit._random cimport RNG_REFINED_SITE, RNG_REFINED_SITE_ORDER, Rng, random_order, rng_for
-from tsgkit._refined_seating cimport collect_nodes, log_predictive_at, rollback_state, seat_site, unseat_site
+from tsgkit._refined_seating cimport log_predictive_at, rollback_state, seat_site, unseat_site
 from tsgkit._refined_state cimport (
     RefinedState,
     SweepCounts,
-    find_dish_at,
+    find_dish_below,
     forget_seatings,
     release_dish,
     sort_state,
 )
+from tsgkit._restaurant cimport LogProduct, log_of, log_product
 from tsgkit._trees cimport n_nodes
 
 
-cdef int local_sweep(RefinedState* state, uint64_t iteration, SweepCounts* counts) except -1 nogil:
+cdef int local_sweep(
+    RefinedState* state, uint64_t iteration, double temperature, SweepCounts* counts
+) except -1 nogil:
     """One step for every node but the roots, in a random order."""
     cdef Rng rng
     cdef size_t item
@@ -30,35 +33,27 @@ cdef int local_sweep(RefinedState* state, uint64_t iteration, SweepCounts* count
     for item in range(order.size()):
         if state.trees.parent[order[item]] >= 0:
             rng = rng_for(state.seed, iteration, RNG_REFINED_SITE, order[item])
-            resample_site(state, <int32_t>order[item], &rng, counts)
+            resample_site(state, <int32_t>order[item], temperature, &rng, counts)
     return sort_state(state)
 
 
-cdef int find_dish_below(RefinedState* state, int32_t root) except -1 nogil:
-    """The fragments and the dish below a site."""
-    cdef size_t item
-    collect_nodes(state, root)
-    item = state.nodes.size()
-    while item > 0:
-        item -= 1
-        find_dish_at(state, state.nodes[item])
-    return 0
-
-
-cdef int resample_site(RefinedState* state, int32_t node, Rng* rng, SweepCounts* counts) except -1 nogil:
+cdef int resample_site(
+    RefinedState* state, int32_t node, double temperature, Rng* rng, SweepCounts* counts
+) except -1 nogil:
     """With the counts frozen, the weight of a node as internal is that of one fragment, as a site that of two."""
     cdef int32_t root = state.trees.parent[node], item
     cdef int32_t released[5]       # dishes before, and with the node internal and as a site
     cdef double log_weights[2]
-    cdef double log_ratio = 0.0
+    cdef double log_ratio
+    cdef LogProduct before = log_product(), after = log_product()
     cdef bint was_site = state.is_site[node], is_site
     while not state.is_site[root]:
         root = state.trees.parent[root]
     forget_seatings(state)
     released[0], released[1] = state.dish[root], state.dish[node]
     if was_site:
-        log_ratio -= unseat_site(state, node, rng)
-    log_ratio -= unseat_site(state, root, rng)
+        unseat_site(state, node, rng, &before)
+    unseat_site(state, root, rng, &before)
     for item in range(2):
         state.is_site[node] = item
         find_dish_below(state, root)
@@ -70,10 +65,10 @@ cdef int resample_site(RefinedState* state, int32_t node, Rng* rng, SweepCounts*
     is_site = rng.uniform() * (1.0 + exp(log_weights[1] - log_weights[0])) >= 1.0
     state.is_site[node] = is_site
     state.dish[root], state.dish[node] = released[2 + is_site], released[4] if is_site else -1
-    log_ratio += log_weights[was_site] - log_weights[is_site]
-    log_ratio += seat_site(state, root, rng, False)
+    seat_site(state, root, rng, False, &after)
     if is_site:
-        log_ratio += seat_site(state, node, rng, False)
+        seat_site(state, node, rng, False, &after)
+    log_ratio = (log_of(&after) - log_of(&before)) / temperature + log_weights[was_site] - log_weights[is_site]
     counts.n_proposed += 1
     if log_ratio >= 0.0 or rng.uniform() < exp(log_ratio):
         counts.n_accepted += 1

@@ -27,7 +27,7 @@ from tsgkit._backoff cimport (
 )
 from tsgkit._fragments cimport Fragment
 from tsgkit._random cimport RNG_REFINED_HYPER, RNG_REFINED_STOP, Rng, rng_for
-from tsgkit._refined_rules cimport class_cell, find_address, find_cell, symbol_of
+from tsgkit._refined_rules cimport class_cell, find_address, find_cell, rule_of_cell, symbol_of
 from tsgkit._refined_state cimport Dish, RefinedState, has_internal_nodes, list_rules
 from tsgkit._restaurant cimport (
     Restaurant,
@@ -40,6 +40,7 @@ from tsgkit._restaurant cimport (
 )
 from tsgkit._trees cimport child_label
 from tsgkit._types cimport symbol_t
+from tsgkit._vectors cimport fill
 
 
 cdef int add_up(const RefinedState* state, RefinedTotals* totals) except -1 nogil:
@@ -49,9 +50,9 @@ cdef int add_up(const RefinedState* state, RefinedTotals* totals) except -1 nogi
     count_tables(&state.rules, &totals.rule_sizes)
     totals.dish_sizes.clear()
     totals.dish_sizes.resize(state.restaurants.size())
-    totals.frontier.assign(n_labels, 0)
-    totals.internal.assign(n_labels, 0)
-    totals.rules.assign(state.trees.rule_label.size(), 0)
+    fill(totals.frontier, n_labels, 0)
+    fill(totals.internal, n_labels, 0)
+    fill(totals.rules, state.trees.rule_label.size(), 0)
     for number in range(state.dishes.size()):
         dish = &state.dishes[number]
         if dish.fragment >= 0 and dish.tables.n_tables:
@@ -117,12 +118,12 @@ cdef double add_log_base_of_rules(const BackOff* b, const RefinedTotals* totals,
         return result
     level = &b.levels[0]
     for cell in range(level.cells.size()):
-        rule = level.rule_of_cell[cell].rule
+        rule = level.rules.rule[cell]
         if b.rule_class[rule] < 0:
             result += level.cells[cell].n_tables * log(b.rule_share[b.rule_label[rule]])
     level = &b.levels[b.n_used - 1]
     for cell in range(level.cells.size()):
-        rule = level.rule_of_cell[cell].rule
+        rule = level.rules.rule[cell]
         if b.rule_class[rule] < 0:
             result += level.cells[cell].n_tables * log(b.rule_base[rule])
     return result
@@ -163,7 +164,7 @@ cdef int resample_hyper(RefinedState* state, uint64_t iteration, const RefinedTo
     for label in range(state.rules.n_labels):
         rng = rng_for(state.seed, iteration, RNG_REFINED_HYPER, label)
         for symbol in range(state.rules.first_symbol[label], state.rules.first_symbol[label + 1]):
-            one.assign(1, symbol)
+            fill(one, 1, symbol)
             resample_pair(&state.restaurants, &totals.dish_sizes, &one, &rng, False)
         resample_label(&state.rules, &totals.rule_sizes, label, &rng)
     rng = rng_for(state.seed, iteration, RNG_REFINED_HYPER, state.rules.n_labels)
@@ -182,7 +183,7 @@ cdef bint counts_agree(const RefinedState* state) except -1 nogil:
     cdef int level
     orders.resize(n_levels(&state.rules))
     for level in range(n_levels(&state.rules)):
-        orders[level].assign(state.rules.levels[level].cells.size(), 0)
+        fill(orders[level], state.rules.levels[level].cells.size(), 0)
     if not dishes_agree(state, &orders):
         return False
     for level in range(n_levels(&state.rules)):
@@ -196,9 +197,9 @@ cdef bint dishes_agree(const RefinedState* state, cell_orders* orders) except -1
     cdef vector[int64_t] n_sites, customers, tables
     cdef const Dish* dish
     cdef size_t number
-    n_sites.assign(state.dishes.size(), 0)
-    customers.assign(state.restaurants.size(), 0)
-    tables.assign(state.restaurants.size(), 0)
+    fill(n_sites, state.dishes.size(), 0)
+    fill(customers, state.restaurants.size(), 0)
+    fill(tables, state.restaurants.size(), 0)
     for number in range(state.dish.size()):
         if (state.dish[number] >= 0) != <bint>state.is_site[number]:
             return False
@@ -221,7 +222,7 @@ cdef bint dish_agrees(const RefinedState* state, const Dish* dish, cell_orders* 
     cdef Tables again
     cdef size_t table, item
     cdef int32_t size
-    if not has_internal_nodes(state, dish):
+    if not has_internal_nodes(dish):
         list_rules(state, dish, NULL, &rules)
         return order_rule(&state.rules, &rules[0], dish.tables.n_tables, orders)
     again.n_customers = again.n_tables = 0
@@ -273,8 +274,8 @@ cdef bint level_agrees(const BackOff* b, int at, cell_orders* orders) except -1 
     cdef const Level* level = &b.levels[at]
     cdef const Tables* here
     cdef size_t cell
-    customers.assign(level.restaurants.size(), 0)
-    tables.assign(level.restaurants.size(), 0)
+    fill(customers, level.restaurants.size(), 0)
+    fill(tables, level.restaurants.size(), 0)
     for cell in range(level.cells.size()):
         here = &level.cells[cell]
         if here.n_customers != orders[0][at][cell]:
@@ -297,7 +298,7 @@ cdef bint order_below(const BackOff* b, int at, int32_t cell, int64_t n, cell_or
         orders[0][label_class_level(b)][class_cell(b, b.symbol_label[restaurant], cell % n_classes(b))] += n
     if at >= b.n_rule_levels:
         return True
-    rule = level.rule_of_cell[cell]
+    rule = rule_of_cell(level, cell)
     if b.rule_class[rule.rule] >= 0:
         # The restaurants of the first level, the only one that words have, are the symbols.
         return order_word(b, rule.rule, restaurant, n, orders)

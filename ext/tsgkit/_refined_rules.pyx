@@ -14,7 +14,6 @@ from tsgkit._trees import validate_trees
 
 from cython.operator cimport dereference
 from libc.stdint cimport int32_t, uint64_t
-from libcpp.algorithm cimport sort
 from libcpp.map cimport map as cpp_map
 from libcpp.pair cimport pair
 from libcpp.unordered_map cimport unordered_map
@@ -24,13 +23,13 @@ from libcpp.vector cimport vector
 from tsgkit._backoff cimport (
     MOST_LEVELS, MOST_SUBCATEGORIES, NOT_SEEN, Address, BackOff, Level, RefinedRule, class_level, copy_rules,
     fill_table_arrays, label_class_level, n_classes, n_pairs, n_rules, n_symbols, open_restaurants, parameters_of,
-    restaurants_of, set_parameters_of, unseat_at, word_base, word_level,
+    restaurants_of, set_parameters_of, word_base, word_level,
 )
 from tsgkit._random cimport Rng, Stream
-from tsgkit._restaurant cimport (
-    Restaurant, SeatingLog, TableArray, Tables, denominator, new_weight, old_weight, rollback,
-)
+from tsgkit._restaurant cimport Restaurant, SeatingLog, TableArray, Tables, denominator, new_weight, rollback
+from tsgkit._rule_list cimport add_entry, add_terms, draw_entry, sort_list, start_list, sum_of_terms
 from tsgkit._types cimport symbol_t
+from tsgkit._vectors cimport fill
 
 
 # ---- opening ----------------------------------------------------------------------------------------------------
@@ -50,7 +49,7 @@ cdef int first_of_labels(const vector[symbol_t]* labels, symbol_t n_labels, vect
     """Per label and one more, where it begins in an array that is sorted."""
     cdef size_t position
     cdef symbol_t label
-    first.assign(n_labels + 1, 0)
+    fill(first[0], n_labels + 1, 0)
     for position in range(labels.size()):
         first[0][labels[0][position] + 1] += 1
     for label in range(n_labels):
@@ -76,7 +75,7 @@ cdef int open_hashed(BackOff* b) except -1 nogil:
     cdef vector[symbol_t] word_restaurant_label
     cdef symbol_t rule
     cdef int number
-    b.word_restaurant.assign(n_rules(b), -1)
+    fill(b.word_restaurant, n_rules(b), -1)
     for rule in range(n_rules(b)):
         if b.rule_class[rule] < 0:
             continue
@@ -92,17 +91,18 @@ cdef int open_hashed(BackOff* b) except -1 nogil:
         first_of_labels(&b.levels[number].pair, b.n_labels, &b.levels[number].first_context)
         b.levels[number].cells.clear()
         b.levels[number].restaurant_of_cell.clear()
-        b.levels[number].rule_of_cell.clear()
+        b.levels[number].below.clear()
         b.levels[number].cell_of.clear()
-        b.levels[number].seen.clear()
-        b.levels[number].seen.resize(n_rules(b))
+        start_list(&b.levels[number].rules, n_rules(b))
     open_class_cells(b, class_level(b), n_symbols(b))
     open_class_cells(b, label_class_level(b), b.n_labels)
     b.levels[word_level(b)].cells.clear()
     b.levels[word_level(b)].restaurant_of_cell.clear()
     if n_classes(b):
         b.levels[word_level(b)].cells.resize(n_rules(b))
-        b.levels[word_level(b)].restaurant_of_cell = b.word_restaurant
+        fill(b.levels[word_level(b)].restaurant_of_cell, n_rules(b), -1)
+        for rule in range(n_rules(b)):
+            b.levels[word_level(b)].restaurant_of_cell[rule] = b.word_restaurant[rule]
     return 0
 
 
@@ -123,11 +123,10 @@ cdef int32_t make_cell(BackOff* b, int level, const RefinedRule* rule) except -1
     cdef Level* here = &b.levels[level]
     if cell != NOT_SEEN:
         return cell
-    cell = <int32_t>here.cells.size()
+    cell = add_entry(&here.rules, rule.rule, rule.parent, rule.left, rule.right)
     here.cells.resize(cell + 1)
-    here.rule_of_cell.push_back(rule[0])
     here.restaurant_of_cell.push_back(here.first_context[b.rule_label[rule.rule]] + rule.parent)
-    here.seen[rule.rule].push_back(cell)
+    here.below.push_back(NOT_SEEN)
     here.cell_of.insert(pair[uint64_t, int32_t](key_of(rule), cell))
     return cell
 
@@ -171,42 +170,71 @@ cdef int make_address(BackOff* b, const RefinedRule* rule, Address* address) exc
     for level in range(begin_address(b, rule, address)):
         there = in_context(b, level, rule)
         address.rules[level].cell = make_cell(b, level, &there)
+        if level:
+            b.levels[level - 1].below[address.rules[level - 1].cell] = address.rules[level].cell
     return 0
+
+
+cdef void address_of_cell(const BackOff* b, const RefinedRule* rule, int32_t cell, Address* address) noexcept nogil:
+    cdef int level
+    for level in range(begin_address(b, rule, address)):
+        if level:
+            cell = b.levels[level - 1].below[cell]
+        address.rules[level].cell = cell
 
 
 cdef int sort_cells(BackOff* b) except -1 nogil:
     cdef int level
     for level in range(b.n_rule_levels):
-        sort_cells_of(b, &b.levels[level])
+        sort_cells_of(&b.levels[level])
+    for level in range(b.n_used - 1):
+        link_cells(b, level)
+    weigh_all(b)
     return 0
 
 
-cdef int sort_cells_of(BackOff* b, Level* level) except -1 nogil:
-    cdef vector[pair[uint64_t, int32_t]] order
+cdef int sort_cells_of(Level* level) except -1 nogil:
+    cdef vector[int32_t] kept
     cdef vector[Tables] cells
-    cdef vector[RefinedRule] rules
     cdef vector[symbol_t] restaurants
+    cdef RefinedRule rule
     cdef size_t position
-    cdef int32_t cell
     for position in range(level.cells.size()):
         if level.cells[position].n_customers:
-            order.push_back(pair[uint64_t, int32_t](key_of(&level.rule_of_cell[position]), <int32_t>position))
-    sort(order.begin(), order.end())
-    cells.resize(order.size())
-    for position in range(level.seen.size()):
-        level.seen[position].clear()
+            kept.push_back(<int32_t>position)
+    sort_list(&level.rules, &kept)
+    cells.resize(kept.size())
     level.cell_of.clear()
-    for position in range(order.size()):
-        cell = order[position].second
-        cells[position] = move(level.cells[cell])
-        rules.push_back(level.rule_of_cell[cell])
-        restaurants.push_back(level.restaurant_of_cell[cell])
-        level.seen[rules[position].rule].push_back(<int32_t>position)
-        level.cell_of.insert(pair[uint64_t, int32_t](order[position].first, <int32_t>position))
+    for position in range(kept.size()):
+        cells[position] = move(level.cells[kept[position]])
+        restaurants.push_back(level.restaurant_of_cell[kept[position]])
+        rule = rule_of_cell(level, <int32_t>position)
+        level.cell_of.insert(pair[uint64_t, int32_t](key_of(&rule), <int32_t>position))
     level.cells.swap(cells)
-    level.rule_of_cell.swap(rules)
     level.restaurant_of_cell.swap(restaurants)
+    level.below.clear()
+    level.below.resize(kept.size(), NOT_SEEN)
     return 0
+
+
+cdef void link_cells(BackOff* b, int level) noexcept nogil:
+    """Find the cells that those of a level back off to. Words with a class have none."""
+    cdef Level* here = &b.levels[level]
+    cdef RefinedRule rule
+    cdef size_t cell
+    for cell in range(here.cells.size()):
+        rule = rule_of_cell(here, <int32_t>cell)
+        if b.rule_class[rule.rule] < 0:
+            rule.parent = below_of(b, level, b.rule_label[rule.rule], rule.parent)
+            here.below[cell] = find_cell(b, level + 1, &rule)
+
+
+cdef void weigh_all(BackOff* b) noexcept nogil:
+    cdef int level
+    cdef size_t cell
+    for level in range(b.n_rule_levels):
+        for cell in range(b.levels[level].cells.size()):
+            weigh_cell(&b.levels[level], <int32_t>cell)
 
 
 # ---- sums over the children's subcategories -------------------------------------------------------------------------
@@ -259,7 +287,7 @@ cdef void fill_base_sums(
         n_contexts = here.first_context[label + 1] - first_context
         for context in range(n_contexts):
             of_seen[context] = 0.0
-        add_seen(b, here, rule, left, right, of_seen)
+        add_terms(&here.rules, rule, left, right, of_seen)
         # From the last on: a context backs off to one of the same number or a smaller one.
         for context in range(n_contexts - 1, -1, -1):
             restaurant = &here.restaurants[first_context + context]
@@ -281,31 +309,10 @@ cdef inline symbol_t below_of(const BackOff* b, int level, symbol_t label, symbo
     )
 
 
-cdef inline void add_seen(
-    const BackOff* b, const Level* level, symbol_t rule, const double* left, const double* right, double* of_seen
-) noexcept nogil:
-    """Add what the tables of a rule weigh at a level, by context."""
-    cdef const RefinedRule* refined
-    cdef size_t position
-    cdef int32_t cell
-    for position in range(level.seen[rule].size()):
-        cell = level.seen[rule][position]
-        if level.cells[cell].n_customers == 0:
-            continue
-        refined = &level.rule_of_cell[cell]
-        of_seen[refined.parent] += (
-            old_weight(&level.restaurants[level.restaurant_of_cell[cell]], &level.cells[cell])
-            * left[refined.left] * right[refined.right]
-        )
-
-
 cdef void sums(const BackOff* b, symbol_t rule, const double* left, const double* right, double* result) noexcept nogil:
     cdef symbol_t label = b.rule_label[rule], n_parents = n_subcategories(b, label), parent
-    cdef const Level* top = &b.levels[0]
     cdef const Restaurant* restaurants
-    cdef const RefinedRule* refined
-    cdef size_t position
-    cdef int32_t cell
+    cdef double of_seen[MOST_SUBCATEGORIES]
     if b.rule_class[rule] >= 0:
         for parent in range(n_parents):
             result[parent] = word_base_of(b, rule, parent)
@@ -313,36 +320,14 @@ cdef void sums(const BackOff* b, symbol_t rule, const double* left, const double
         fill_base_sums(b, rule, left, right, result)
     if b.n_used == 0:
         return
-    restaurants = &top.restaurants[b.first_symbol[label]]
     for parent in range(n_parents):
-        result[parent] *= new_weight(&restaurants[parent]) / denominator(&restaurants[parent])
-    for position in range(top.seen[rule].size()):
-        cell = top.seen[rule][position]
-        if top.cells[cell].n_customers == 0:
-            continue
-        refined = &top.rule_of_cell[cell]
-        parent = refined.parent
-        result[parent] += (
-            old_weight(&restaurants[parent], &top.cells[cell]) / denominator(&restaurants[parent])
-            * left[refined.left] * right[refined.right]
+        of_seen[parent] = 0.0
+    add_terms(&b.levels[0].rules, rule, left, right, of_seen)
+    restaurants = &b.levels[0].restaurants[b.first_symbol[label]]
+    for parent in range(n_parents):
+        result[parent] = (
+            (of_seen[parent] + new_weight(&restaurants[parent]) * result[parent]) / denominator(&restaurants[parent])
         )
-
-
-cdef inline double sum_of_seen(
-    const Level* level, const Restaurant* restaurant, symbol_t rule, symbol_t context, const double* left,
-    const double* right,
-) noexcept nogil:
-    """What the tables of a rule weigh in one context of a level."""
-    cdef const RefinedRule* refined
-    cdef double result = 0.0
-    cdef size_t position
-    cdef int32_t cell
-    for position in range(level.seen[rule].size()):
-        cell = level.seen[rule][position]
-        refined = &level.rule_of_cell[cell]
-        if refined.parent == context and level.cells[cell].n_customers:
-            result += old_weight(restaurant, &level.cells[cell]) * left[refined.left] * right[refined.right]
-    return result
 
 
 cdef double sum_for(
@@ -365,7 +350,7 @@ cdef double sum_for(
         context = here.context[symbol]
         restaurant = &here.restaurants[context]
         value = (
-            sum_of_seen(here, restaurant, rule, context - here.first_context[label], left, right)
+            sum_of_terms(&here.rules, rule, context - here.first_context[label], left, right)
             + new_weight(restaurant) * value
         )
         if level == 1:
@@ -388,30 +373,23 @@ cdef inline symbol_t draw_one(const double* values, symbol_t n_values, Rng* rng)
 
 
 cdef void draw_children(
-    const BackOff* b, RefinedRule* rule, const double* left, const double* right, Rng* rng
+    const BackOff* b, RefinedRule* rule, const double* left, const double* right, double total, Rng* rng
 ) noexcept nogil:
     cdef symbol_t label = b.rule_label[rule.rule], symbol = symbol_of(b, rule), context
-    cdef double target = rng.uniform() * sum_for(b, rule.rule, rule.parent, left, right), scale
+    cdef double target = rng.uniform() * total, scale
     cdef const Level* here
     cdef const Restaurant* restaurant
-    cdef const RefinedRule* refined
-    cdef size_t position
-    cdef int32_t cell
+    cdef int32_t drawn
     cdef int level
     for level in range(b.n_used):
         here = &b.levels[level]
         restaurant = &here.restaurants[here.context[symbol]]
         context = here.context[symbol] - here.first_context[label]
         scale = 1.0 / denominator(restaurant)
-        for position in range(here.seen[rule.rule].size()):
-            cell = here.seen[rule.rule][position]
-            refined = &here.rule_of_cell[cell]
-            if refined.parent != context or here.cells[cell].n_customers == 0:
-                continue
-            target -= old_weight(restaurant, &here.cells[cell]) * scale * left[refined.left] * right[refined.right]
-            if target < 0.0:
-                rule.left, rule.right = refined.left, refined.right
-                return
+        drawn = draw_entry(&here.rules, rule.rule, context, left, right, scale, &target)
+        if drawn >= 0:
+            rule.left, rule.right = here.rules.entries[drawn].left, here.rules.entries[drawn].right
+            return
         target /= new_weight(restaurant) * scale
         if level == 0:
             target /= b.rule_share[label]
@@ -484,6 +462,7 @@ cdef class RuleHierarchy:
     def set_parameters(self, values):
         """Set what `parameters` gave."""
         set_parameters_of(&self.back_off, values)
+        weigh_all(&self.back_off)
 
     def probability(self, rule, parent=0, left=0, right=0):
         """The probability of a refined rule for the next customer."""
@@ -505,7 +484,7 @@ cdef class RuleHierarchy:
             or self.back_off.levels[0].cells[address.rules[0].cell].n_customers == 0
         ):
             raise ValueError("no customer of this rule is seated")
-        return unseat_at(&self.back_off, &address, &stream.rng, &self.seatings)
+        return unseat_rule_at(&self.back_off, &address, &stream.rng, &self.seatings)
 
     def roll_back(self, mark=0):
         """Undo what was done since the log had `mark` entries."""
@@ -514,6 +493,7 @@ cdef class RuleHierarchy:
             raise ValueError("the log of seatings has no such entry")
         fill_table_arrays(&self.back_off, arrays)
         rollback(&self.seatings, arrays, mark)
+        weigh_all(&self.back_off)
 
     @property
     def n_logged(self):
@@ -541,7 +521,8 @@ cdef class RuleHierarchy:
         cdef RefinedRule refined = self.checked(rule, parent, 0, 0)
         cdef const double[::1] lefts = self.values_of(rule, self.trees.rule_left_label, left)
         cdef const double[::1] rights = self.values_of(rule, self.trees.rule_right_label, right)
-        draw_children(&self.back_off, &refined, &lefts[0], &rights[0], &stream.rng)
+        cdef double total = sum_for(&self.back_off, refined.rule, refined.parent, &lefts[0], &rights[0])
+        draw_children(&self.back_off, &refined, &lefts[0], &rights[0], total, &stream.rng)
         return refined.left, refined.right
 
     def values_of(self, rule, child_label, values):
@@ -569,13 +550,15 @@ cdef class RuleHierarchy:
         """
         cdef int level = level_number(self.names, kind)
         cdef const Level* here = &self.back_off.levels[level]
+        cdef RefinedRule rule
         cdef size_t cell
         rows = []
         for cell in range(here.cells.size()):
             if here.cells[cell].n_customers == 0:
                 continue
             if level < self.back_off.n_rule_levels:
-                dish = (here.rule_of_cell[cell].rule, here.rule_of_cell[cell].left, here.rule_of_cell[cell].right)
+                rule = rule_of_cell(here, <int32_t>cell)
+                dish = (rule.rule, rule.left, rule.right)
             elif level == word_level(&self.back_off):
                 dish = cell
             else:

@@ -36,7 +36,7 @@ from tsgkit._refined_parameters cimport (
     resample_hyper,
     resample_stops,
 )
-from tsgkit._refined_rules cimport make_cell, open_hashed, sort_cells
+from tsgkit._refined_rules cimport make_cell, open_hashed, rule_of_cell
 from tsgkit._refined_seating cimport log_predictive_at, seat_all, unseat_all
 from tsgkit._refined_state cimport (
     Dish,
@@ -44,15 +44,18 @@ from tsgkit._refined_state cimport (
     RefinedTable,
     SweepCounts,
     build_state,
+    cache_parameters,
     clear_seating,
     find_all_dishes,
     has_internal_nodes,
     list_internal_labels,
+    sort_rules,
 )
 from tsgkit._restaurant cimport InlineVector, Restaurant, SizeCount, Tables, grow, set_stop
 from tsgkit._trees cimport copy_tree_numbers, copy_trees
 from tsgkit._types cimport index_t, symbol_t
 from tsgkit._vectors cimport copy_flags, copy_symbols
+from tsgkit._worker_pool cimport WorkerPool
 
 
 cdef class RefinedSampler:
@@ -77,6 +80,7 @@ cdef class RefinedSampler:
     """
 
     cdef RefinedState state
+    cdef WorkerPool pool
     cdef readonly object trees
     cdef readonly tuple kinds
     cdef bint is_seated
@@ -139,6 +143,7 @@ cdef class RefinedSampler:
         for symbol in range(self.n_symbols):
             self.state.restaurants[symbol].discount = view[0, n_shared + symbol]
             self.state.restaurants[symbol].strength = view[1, n_shared + symbol]
+        cache_parameters(&self.state)
 
     def take_parameters(self, values):
         """Set what `SplitSampler.parameters` gave; those of G, which it does not have, stay."""
@@ -158,6 +163,7 @@ cdef class RefinedSampler:
             raise ValueError("a probability of stopping lies between 0 and 1")
         for label, value in enumerate(values.tolist()):
             set_stop(&self.state.stops, label, value)
+        cache_parameters(&self.state)
 
     def resample_parameters(self, uint64_t iteration, *, bint hyper=True, bint stops=True):
         """Resample discounts, strengths and stopping probabilities; returns the log joint before that."""
@@ -170,6 +176,7 @@ cdef class RefinedSampler:
                 resample_stops(&self.state, iteration, &totals)
             if hyper:
                 resample_hyper(&self.state, iteration, &totals)
+            cache_parameters(&self.state)
         return result
 
     def log_joint(self):
@@ -210,12 +217,12 @@ cdef class RefinedSampler:
             unseat_all(&self.state)
         self.is_seated = False
 
-    def blocked_sweep(self, uint64_t iteration, *, bint joint=False):
+    def blocked_sweep(self, uint64_t iteration, *, bint joint=False, double temperature=1.0):
         """One Metropolis-Hastings step for every tree: proposals, acceptances and changes."""
         self.require_seated(True)
         cdef SweepCounts counts = SweepCounts(0, 0, 0)
         with nogil:
-            blocked_sweep(&self.state, iteration, joint, &counts)
+            blocked_sweep(&self.state, iteration, joint, temperature, &self.pool, &counts)
         return counts.n_proposed, counts.n_accepted, counts.n_changed
 
     def redraw(self, uint64_t iteration, trees):
@@ -227,14 +234,14 @@ cdef class RefinedSampler:
         copy_tree_numbers(trees, len(self.trees.tree_start) - 1, numbers)
         self.require_seated(True)
         with nogil:
-            redraw_trees(&self.state, iteration, &numbers)
+            redraw_trees(&self.state, iteration, &numbers, &self.pool)
 
-    def local_sweep(self, uint64_t iteration):
+    def local_sweep(self, uint64_t iteration, *, double temperature=1.0):
         """One Metropolis-Hastings step for every node but the roots: proposals, acceptances and changes."""
         self.require_seated(True)
         cdef SweepCounts counts = SweepCounts(0, 0, 0)
         with nogil:
-            local_sweep(&self.state, iteration, &counts)
+            local_sweep(&self.state, iteration, temperature, &counts)
         return counts.n_proposed, counts.n_accepted, counts.n_changed
 
     # ---- what it knows ---------------------------------------------------------------------------------
@@ -242,6 +249,15 @@ cdef class RefinedSampler:
     def sites(self):
         """Whether each node is a substitution site."""
         return np.array([value for value in self.state.is_site], dtype=np.uint8)
+
+    def counts(self):
+        """The numbers of substitution sites, of dishes, and of refined rules in use at the first level."""
+        cdef index_t n_sites = 0, n_rules = 0, number
+        for number in range(<index_t>self.state.is_site.size()):
+            n_sites += self.state.is_site[number]
+        for number in range(<index_t>self.state.rules.levels[0].cells.size()):
+            n_rules += self.state.rules.levels[0].cells[number].n_customers > 0
+        return n_sites, self.state.dishes.size() - self.state.free_dishes.size(), n_rules
 
     def symbols(self):
         """The symbol of every node; where it is no site, the one it would have."""
@@ -297,9 +313,9 @@ cdef class RefinedSampler:
 
     cdef tuple name_of_cell(self, int level, index_t cell):
         """What tells a cell apart from the others of its level."""
-        cdef const RefinedRule* rule
+        cdef RefinedRule rule
         if level < self.state.rules.n_rule_levels:
-            rule = &self.state.rules.levels[level].rule_of_cell[cell]
+            rule = rule_of_cell(&self.state.rules.levels[level], <int32_t>cell)
             return rule.rule, rule.parent, rule.left, rule.right
         if level < word_level(&self.state.rules):
             return divmod(cell, n_classes(&self.state.rules))
@@ -372,7 +388,7 @@ cdef class RefinedSampler:
         for number in range(self.state.dishes.size()):
             if self.state.dishes[number].fragment < 0:
                 continue
-            if not has_internal_nodes(&self.state, &self.state.dishes[number]):
+            if not has_internal_nodes(&self.state.dishes[number]):
                 by_size = &self.state.dishes[number].tables.by_size
                 for item in range(by_size.size()):
                     plain.append((number, by_size[0][item].size, by_size[0][item].n_tables))
@@ -396,7 +412,7 @@ cdef class RefinedSampler:
             self.seat_dishes(seating)
             for level, kind in enumerate(self.kinds):
                 self.seat_cells(level, seating[kind])
-            sort_cells(&self.state.rules)
+            sort_rules(&self.state)
             if not counts_agree(&self.state):
                 raise ValueError("the tables do not fit the trees")
         except (ValueError, KeyError):
@@ -417,7 +433,7 @@ cdef class RefinedSampler:
             raise ValueError("the tables do not fit the trees")
         for number, size, n_tables in plain.tolist():
             dish = &self.state.dishes[number]
-            if has_internal_nodes(&self.state, dish):
+            if has_internal_nodes(dish):
                 raise ValueError("a table has no refinement")
             seat_tables(&self.state.restaurants[dish.symbol], &dish.tables, size, n_tables)
         for number, size in refined.tolist():

@@ -1,13 +1,23 @@
-# Seating and unseating the customers of refined sites.
+# Seating and unseating the customers of refined sites. Probabilities are multiplied into products: `LogProduct`.
 from libc.stdint cimport int32_t
 
 from tsgkit._random cimport Rng
-from tsgkit._refined_state cimport RefinedState
+from tsgkit._refined_state cimport Derivation, FragmentValues, RefinedState
+from tsgkit._restaurant cimport LogProduct
 
-cdef int collect_nodes(RefinedState* state, int32_t root) except -1 nogil
-cdef double log_predictive_at(RefinedState* state, int32_t node) except? -1 nogil
-cdef double seat_site(RefinedState* state, int32_t node, Rng* rng, bint annotate) except? -1 nogil
-cdef double unseat_site(RefinedState* state, int32_t node, Rng* rng) except? -1 nogil
+# Multiply by the predictive probability of the fragment at a site of a derivation, with the counts as they are. Its
+# dish is -1 if it is not stored.
+cdef void multiply_predictive(const RefinedState* state, const Derivation* derivation, int32_t node, int32_t dish,
+                              FragmentValues* at_work, LogProduct* product) noexcept nogil
+# The log of that for the present derivation.
+cdef double log_predictive_at(RefinedState* state, int32_t node) noexcept nogil
+# Seat the customer of a site. The product is multiplied by the probability of the seats over that of drawing them: the
+# predictive probability and, where a table opens, that of its rules one after the other over all at once. With
+# `annotate`, internal nodes take the symbols that their table has.
+cdef int seat_site(RefinedState* state, int32_t node, Rng* rng, bint annotate, LogProduct* product) except -1 nogil
+# Unseat it; the product is multiplied by what `seat_site` would multiply by for the same seats.
+cdef int unseat_site(RefinedState* state, int32_t node, Rng* rng, LogProduct* product) except -1 nogil
 cdef int seat_all(RefinedState* state) except -1 nogil
 cdef int unseat_all(RefinedState* state) except -1 nogil
+# Undo everything since the log of seatings began.
 cdef int rollback_state(RefinedState* state) except -1 nogil

@@ -8,38 +8,55 @@ from libc.math cimport exp, log
 from libc.stdint cimport int16_t, int32_t, int64_t, uint64_t
 from libcpp.vector cimport vector
 
-from tsgkit._backoff cimport RefinedRule
+from tsgkit._backoff cimport NOT_SEEN, Address, RefinedRule, probability_at
 from tsgkit._random cimport RNG_REFINED_START, Rng, rng_for
 from tsgkit._refined_rules cimport (
+    address_of_cell,
     draw_children,
+    find_address,
+    make_address,
     n_subcategories,
     probability,
     seat_rule,
+    seat_rule_at,
     sort_cells,
     sum_for,
     sums,
     unseat_rule,
+    unseat_rule_at,
+    weigh_cell,
 )
 from tsgkit._refined_state cimport (
     DISHES,
+    Derivation,
     Dish,
+    FragmentValues,
     RefinedState,
     RefinedTable,
+    cache_parameters,
+    collect_nodes,
     find_all_dishes,
     forget_seatings,
     has_internal_nodes,
+    is_site_at,
     list_rules,
+    present,
     release_dish,
     sort_state,
     subcategory_of,
+    symbol_at,
 )
 from tsgkit._restaurant cimport (
+    LogProduct,
     Restaurant,
     Seating,
     denominator,
     draw_customer,
     draw_table,
     grow,
+    log_of,
+    log_product,
+    multiply,
     new_weight,
     note,
     old_weight,
@@ -50,95 +67,167 @@ from tsgkit._trees cimport child, n_nodes, n_trees
 from tsgkit._types cimport index_t, symbol_t
 
 
-# ---- the fragment at a site -----------------------------------------------------------------------------------
+# ---- fragments of a single rule ---------------------------------------------------------------------------------
 
-cdef int collect_nodes(RefinedState* state, int32_t root) except -1 nogil:
-    """The nodes of the fragment at a site, from the root down, level by level."""
-    cdef size_t item = 0
-    cdef symbol_t below
-    cdef int side
-    state.nodes.assign(1, root)
-    while item < state.nodes.size():
-        for side in range(2):
-            below = child(&state.trees, state.nodes[item], side)
-            if below >= 0 and not state.is_site[below]:
-                state.nodes.push_back(below)
-        item += 1
-    return 0
-
-
-cdef const double* child_values(RefinedState* state, symbol_t below, vector[double]* one) noexcept nogil:
-    """Values of the subcategories of a child: those of the inside pass, or the one that a site has."""
-    if below >= 0 and not state.is_site[below]:
-        return &state.values[state.offset[below]]
-    one[0][0 if below < 0 else subcategory_of(state, state.symbol[below])] = 1.0
-    return one.data()
-
-
-cdef void clear_child(RefinedState* state, symbol_t below, vector[double]* one) noexcept nogil:
-    if below < 0:
-        one[0][0] = 0.0
-    elif state.is_site[below]:
-        one[0][subcategory_of(state, state.symbol[below])] = 0.0
-
-
-cdef RefinedRule rule_at(const RefinedState* state, int32_t node) noexcept nogil:
+cdef inline RefinedRule rule_at(const RefinedState* state, const Derivation* derivation, int32_t node) noexcept nogil:
     """The refined rule at a node whose children are sites."""
     cdef RefinedRule rule
     cdef symbol_t left = state.trees.left[node], right = state.trees.right[node]
-    rule.rule, rule.parent = state.trees.rule[node], subcategory_of(state, state.symbol[node])
-    rule.left = 0 if left < 0 else subcategory_of(state, state.symbol[left])
-    rule.right = 0 if right < 0 else subcategory_of(state, state.symbol[right])
+    rule.rule, rule.parent = state.trees.rule[node], subcategory_of(state, symbol_at(derivation, node))
+    rule.left = rule.right = 0
+    if left >= 0:
+        rule.left = subcategory_of(state, symbol_at(derivation, left))
+    if right >= 0:
+        rule.right = subcategory_of(state, symbol_at(derivation, right))
     return rule
 
 
-cdef double log_stops_below(const RefinedState* state, int32_t node) noexcept nogil:
+cdef inline void find_address_of(
+    const RefinedState* state, const RefinedRule* rule, const Dish* dish, Address* address
+) noexcept nogil:
+    """Where the rule of a dish has its tables; the dish is NULL if it is not stored."""
+    if dish is not NULL and dish.cell != NOT_SEEN:
+        address_of_cell(&state.rules, rule, dish.cell, address)
+    else:
+        find_address(&state.rules, rule, address)
+
+
+cdef inline double weight_of_single(
+    const RefinedState* state, const RefinedRule* rule, double rule_probability, const Restaurant* restaurant
+) noexcept nogil:
+    """The weight of a new table that serves a single rule."""
+    return new_weight(restaurant) * state.stops_of_rule[rule.rule] * rule_probability
+
+
+cdef inline double old_weight_of(const Restaurant* restaurant, const Dish* dish) noexcept nogil:
+    """The weight of all tables that serve a dish; 0 if there is none."""
+    return old_weight(restaurant, &dish.tables) if dish.tables.n_customers else 0.0
+
+
+cdef inline void weigh_single(RefinedState* state, const Dish* dish) noexcept nogil:
+    """Bring the weight of a single rule in line with its customers."""
+    state.singles.weight[dish.single] = old_weight(&state.restaurants[dish.symbol], &dish.tables)
+
+
+cdef int seat_single(RefinedState* state, int32_t node, Rng* rng, LogProduct* product) except -1 nogil:
+    cdef Derivation derivation = present(state)
+    cdef Dish* dish = &state.dishes[state.dish[node]]
+    cdef Restaurant* restaurant = &state.restaurants[dish.symbol]
+    cdef RefinedRule rule = rule_at(state, &derivation, node)
+    cdef double old_part = old_weight_of(restaurant, dish), new_part
+    cdef int32_t size = 0
+    cdef Address address
+    find_address_of(state, &rule, dish, &address)
+    new_part = weight_of_single(state, &rule, probability_at(&state.rules, &address), restaurant)
+    multiply(product, (old_part + new_part) / denominator(restaurant))
+    if dish.tables.n_customers and rng.uniform() * (old_part + new_part) < old_part:
+        size = draw_table(&dish.tables, restaurant.discount, rng)
+    grow(restaurant, &dish.tables, size)
+    weigh_single(state, dish)
+    note(&state.seatings, restaurant, DISHES, state.dish[node], size, -1, True)
+    if size:
+        return 0
+    if dish.cell == NOT_SEEN:
+        make_address(&state.rules, &rule, &address)
+        if state.rules.n_used:
+            dish.cell = address.rules[0].cell
+    seat_rule_at(&state.rules, &address, rng, &state.seatings)
+    return 0
+
+
+cdef int unseat_single(RefinedState* state, int32_t node, Rng* rng, LogProduct* product) except -1 nogil:
+    cdef Derivation derivation = present(state)
+    cdef Dish* dish = &state.dishes[state.dish[node]]
+    cdef Restaurant* restaurant = &state.restaurants[dish.symbol]
+    cdef RefinedRule rule = rule_at(state, &derivation, node)
+    cdef int32_t size = draw_customer(&dish.tables, rng)
+    cdef double rule_probability
+    cdef Address address
+    shrink(restaurant, &dish.tables, size)
+    weigh_single(state, dish)
+    note(&state.seatings, restaurant, DISHES, state.dish[node], size, -1, False)
+    find_address_of(state, &rule, dish, &address)
+    if size == 1:
+        rule_probability = unseat_rule_at(&state.rules, &address, rng, &state.seatings)
+    else:
+        rule_probability = probability_at(&state.rules, &address)
+    rule_probability = weight_of_single(state, &rule, rule_probability, restaurant)
+    multiply(product, (old_weight_of(restaurant, dish) + rule_probability) / denominator(restaurant))
+    return 0
+
+
+# ---- fragments with internal nodes ------------------------------------------------------------------------------
+
+cdef const double* child_values(
+    const RefinedState* state, const Derivation* derivation, symbol_t below, FragmentValues* at_work,
+    vector[double]* one,
+) noexcept nogil:
+    """Values of the subcategories of a child: those of the inside pass, or the one that a site has."""
+    if below >= 0 and not is_site_at(derivation, below):
+        return &at_work.values[state.offset[below]]
+    one[0][0 if below < 0 else subcategory_of(state, symbol_at(derivation, below))] = 1.0
+    return one.data()
+
+
+cdef void clear_child(
+    const RefinedState* state, const Derivation* derivation, symbol_t below, vector[double]* one
+) noexcept nogil:
+    if below < 0:
+        one[0][0] = 0.0
+    elif is_site_at(derivation, below):
+        one[0][subcategory_of(state, symbol_at(derivation, below))] = 0.0
+
+
+cdef double log_stops_below(const RefinedState* state, const Derivation* derivation, int32_t node) noexcept nogil:
     """The log probability of stopping, or not, at the children of a node."""
     cdef double result = 0.0
     cdef symbol_t below
     cdef int side
     for side in range(2):
         below = child(&state.trees, node, side)
-        if below >= 0 and state.is_site[below]:
+        if below >= 0 and is_site_at(derivation, below):
             result += state.stops.log_stop[state.trees.label[below]]
         elif below >= 0:
             result += state.stops.log_internal[state.trees.label[below]]
     return result
 
 
-cdef double log_base_of(RefinedState* state, int32_t root) except? -1 nogil:
-    """log P(e | x_k) of the fragment at a site; leaves its nodes in `nodes` and their values in `values`."""
+cdef double log_base_of(
+    const RefinedState* state, const Derivation* derivation, int32_t root, FragmentValues* at_work, double* total
+) noexcept nogil:
+    """log P(e | x_k) of a fragment with internal nodes; its nodes and their values are left in `at_work`.
+
+    `total` is the sum over refinements at the root, with the values as they are left.
+    """
     cdef double result = 0.0
     cdef size_t item
     cdef int32_t node
-    cdef RefinedRule rule
     cdef const double* left
     cdef const double* right
-    collect_nodes(state, root)
-    if state.nodes.size() == 1:
-        rule = rule_at(state, root)
-        return log_stops_below(state, root) + log(probability(&state.rules, &rule))
-    item = state.nodes.size()
+    collect_nodes(state, derivation, root, at_work)
+    item = at_work.n_nodes
     while item > 0:
         item -= 1
-        node = state.nodes[item]
-        result += log_stops_below(state, node)
-        left = child_values(state, state.trees.left[node], &state.one_left)
-        right = child_values(state, state.trees.right[node], &state.one_right)
+        node = at_work.nodes[item]
+        result += log_stops_below(state, derivation, node)
+        left = child_values(state, derivation, state.trees.left[node], at_work, &at_work.one_left)
+        right = child_values(state, derivation, state.trees.right[node], at_work, &at_work.one_right)
         if item == 0:
-            result += log(sum_for(
-                &state.rules, state.trees.rule[node], subcategory_of(state, state.symbol[node]), left, right
-            ))
+            total[0] = sum_for(
+                &state.rules, state.trees.rule[node], subcategory_of(state, symbol_at(derivation, node)), left, right
+            )
+            result += log(total[0])
         else:
-            result += scaled_sums(state, node, left, right)
-        clear_child(state, state.trees.left[node], &state.one_left)
-        clear_child(state, state.trees.right[node], &state.one_right)
+            result += scaled_sums(state, node, left, right, &at_work.values[state.offset[node]])
+        clear_child(state, derivation, state.trees.left[node], &at_work.one_left)
+        clear_child(state, derivation, state.trees.right[node], &at_work.one_right)
     return result
 
 
-cdef double scaled_sums(RefinedState* state, int32_t node, const double* left, const double* right) noexcept nogil:
+cdef double scaled_sums(
+    const RefinedState* state, int32_t node, const double* left, const double* right, double* values
+) noexcept nogil:
     """The inside values of an internal node, divided by the largest; returns its log."""
-    cdef double* values = &state.values[state.offset[node]]
     cdef int32_t n_values = n_subcategories(&state.rules, state.trees.label[node]), number
     cdef double largest
     sums(&state.rules, state.trees.rule[node], left, right, values)
@@ -150,31 +239,35 @@ cdef double scaled_sums(RefinedState* state, int32_t node, const double* left, c
     return log(largest)
 
 
-cdef int draw_refinement(RefinedState* state, vector[int16_t]* refinement, Rng* rng) except -1 nogil:
-    """Draw a refinement of the fragment that `log_base_of` has just described."""
+cdef int draw_refinement(RefinedState* state, vector[int16_t]* refinement, double total, Rng* rng) except -1 nogil:
+    """Draw a refinement of the fragment at work, which `log_base_of` has just described."""
+    cdef Derivation derivation = present(state)
+    cdef FragmentValues* at_work = &state.at_work
     cdef RefinedRule drawn
+    cdef const double* lefts
+    cdef const double* rights
     cdef bint has_left, has_right
     cdef size_t item
     cdef symbol_t left, right
     refinement.clear()
-    for item in range(state.nodes.size()):
-        left, right = state.trees.left[state.nodes[item]], state.trees.right[state.nodes[item]]
+    for item in range(at_work.n_nodes):
+        left, right = state.trees.left[at_work.nodes[item]], state.trees.right[at_work.nodes[item]]
         has_left, has_right = left >= 0 and not state.is_site[left], right >= 0 and not state.is_site[right]
         if not has_left and not has_right:
             continue
-        drawn.rule = state.trees.rule[state.nodes[item]]
+        drawn.rule = state.trees.rule[at_work.nodes[item]]
+        drawn.left = drawn.right = 0
+        lefts = child_values(state, &derivation, left, at_work, &at_work.one_left)
+        rights = child_values(state, &derivation, right, at_work, &at_work.one_right)
         # Refinements come in the order of `nodes`, without the root.
         if item:
             drawn.parent = refinement[0][item - 1]
+            total = sum_for(&state.rules, drawn.rule, drawn.parent, lefts, rights)
         else:
-            drawn.parent = subcategory_of(state, state.symbol[state.nodes[item]])
-        drawn.left = drawn.right = 0
-        draw_children(
-            &state.rules, &drawn, child_values(state, left, &state.one_left),
-            child_values(state, right, &state.one_right), rng,
-        )
-        clear_child(state, left, &state.one_left)
-        clear_child(state, right, &state.one_right)
+            drawn.parent = subcategory_of(state, state.symbol[at_work.nodes[item]])
+        draw_children(&state.rules, &drawn, lefts, rights, total, rng)
+        clear_child(state, &derivation, left, &at_work.one_left)
+        clear_child(state, &derivation, right, &at_work.one_right)
         if has_left:
             refinement.push_back(<int16_t>drawn.left)
         if has_right:
@@ -182,61 +275,82 @@ cdef int draw_refinement(RefinedState* state, vector[int16_t]* refinement, Rng* 
     return 0
 
 
-cdef double log_predictive(const RefinedState* state, const Dish* dish, double log_base) noexcept nogil:
-    cdef const Restaurant* restaurant = &state.restaurants[dish.symbol]
+cdef inline double log_predictive(
+    const Restaurant* restaurant, double old_part, double log_base
+) noexcept nogil:
     cdef double from_base = log(new_weight(restaurant)) + log_base
-    if dish.tables.n_customers == 0:
+    if old_part == 0.0:
         return from_base - log(denominator(restaurant))
-    return log(old_weight(restaurant, &dish.tables) + exp(from_base)) - log(denominator(restaurant))
+    return log((old_part + exp(from_base)) / denominator(restaurant))
 
 
-cdef double log_predictive_at(RefinedState* state, int32_t node) except? -1 nogil:
-    """The log predictive probability of the fragment at a site, with the counts as they are."""
-    cdef double log_base = log_base_of(state, node)
-    return log_predictive(state, &state.dishes[state.dish[node]], log_base)
+# ---- any fragment -------------------------------------------------------------------------------------------------
+
+cdef inline bint is_single_at(const RefinedState* state, const Derivation* derivation, int32_t node) noexcept nogil:
+    """Whether the fragment at a site is a single rule."""
+    cdef symbol_t left = state.trees.left[node], right = state.trees.right[node]
+    return (left < 0 or is_site_at(derivation, left)) and (right < 0 or is_site_at(derivation, right))
+
+
+cdef void multiply_predictive(
+    const RefinedState* state, const Derivation* derivation, int32_t node, int32_t dish, FragmentValues* at_work,
+    LogProduct* product,
+) noexcept nogil:
+    cdef const Restaurant* restaurant = &state.restaurants[symbol_at(derivation, node)]
+    cdef const Dish* stored = NULL
+    cdef double old_part = 0.0, total
+    cdef RefinedRule rule
+    cdef Address address
+    if dish >= 0:
+        stored = &state.dishes[dish]
+        old_part = old_weight_of(restaurant, stored)
+    if not is_single_at(state, derivation, node):
+        product.log += log_predictive(restaurant, old_part, log_base_of(state, derivation, node, at_work, &total))
+        return
+    rule = rule_at(state, derivation, node)
+    find_address_of(state, &rule, stored, &address)
+    multiply(
+        product,
+        (old_part + weight_of_single(state, &rule, probability_at(&state.rules, &address), restaurant))
+        / denominator(restaurant),
+    )
+
+
+cdef double log_predictive_at(RefinedState* state, int32_t node) noexcept nogil:
+    cdef LogProduct product = log_product()
+    cdef Derivation derivation = present(state)
+    multiply_predictive(state, &derivation, node, state.dish[node], &state.at_work, &product)
+    return log_of(&product)
 
 
 # ---- seating --------------------------------------------------------------------------------------------------
 
-cdef double seat_site(RefinedState* state, int32_t node, Rng* rng, bint annotate) except? -1 nogil:
-    """Seat the customer of a site.
-
-    Returns the log of the ratio of the probability of the seats to that of drawing them: the predictive probability,
-    and where a table opens, that of its rules one after the other against all at once. With `annotate`, internal nodes
-    take the symbols that their table has.
-    """
-    cdef double log_base = log_base_of(state, node), old_part, new_part, result
+cdef int seat_site(RefinedState* state, int32_t node, Rng* rng, bint annotate, LogProduct* product) except -1 nogil:
     cdef Dish* dish = &state.dishes[state.dish[node]]
     cdef Restaurant* restaurant = &state.restaurants[dish.symbol]
-    cdef bint is_refined = state.nodes.size() > 1, joins
-    cdef int32_t size = 0, table = -1
-    cdef RefinedRule rule
-    result = log_predictive(state, dish, log_base)
-    old_part = old_weight(restaurant, &dish.tables) if dish.tables.n_customers else 0.0
+    cdef Derivation derivation
+    cdef double log_base, old_part, new_part, total
+    cdef int32_t size = 0, table
+    if not has_internal_nodes(dish):
+        return seat_single(state, node, rng, product)
+    derivation = present(state)
+    log_base = log_base_of(state, &derivation, node, &state.at_work, &total)
+    old_part = old_weight_of(restaurant, dish)
     new_part = new_weight(restaurant) * exp(log_base)
-    joins = dish.tables.n_customers and rng.uniform() * (old_part + new_part) < old_part
-    if joins and is_refined:
+    product.log += log_predictive(restaurant, old_part, log_base)
+    if dish.tables.n_customers and rng.uniform() * (old_part + new_part) < old_part:
         table = draw_refined_table(dish, old_part, restaurant.discount, rng)
         size = dish.refined[table].size
-        dish.refined[table].size += 1
-    elif joins:
-        size = draw_table(&dish.tables, restaurant.discount, rng)
-    elif is_refined:
+    else:
         table = <int32_t>dish.refined.size()
         dish.refined.resize(table + 1)
-        dish.refined[table].size = 1
-        draw_refinement(state, &dish.refined[table].refinement, rng)
+        draw_refinement(state, &dish.refined[table].refinement, total, rng)
+    dish.refined[table].size = size + 1
     grow(restaurant, &dish.tables, size)
     note(&state.seatings, restaurant, DISHES, state.dish[node], size, table, True)
-    if annotate and is_refined:
+    if annotate:
         take_symbols(state, &dish.refined[table])
-    if joins:
-        return result
-    if is_refined:
-        return result + seat_rules(state, dish, table, rng)
-    rule = rule_at(state, node)
-    seat_rule(&state.rules, &rule, rng, &state.seatings)
-    return result
+    return 0 if size else seat_rules(state, dish, table, rng, product)
 
 
 cdef int32_t draw_refined_table(const Dish* dish, double total, double discount, Rng* rng) noexcept nogil:
@@ -255,45 +369,41 @@ cdef void take_symbols(RefinedState* state, const RefinedTable* table) noexcept 
     """Give the internal nodes of the fragment at work the symbols of its table."""
     cdef size_t item
     cdef symbol_t label
-    for item in range(1, state.nodes.size()):
-        label = state.trees.label[state.nodes[item]]
-        state.symbol[state.nodes[item]] = state.rules.first_symbol[label] + table.refinement[item - 1]
+    for item in range(1, state.at_work.n_nodes):
+        label = state.trees.label[state.at_work.nodes[item]]
+        state.symbol[state.at_work.nodes[item]] = state.rules.first_symbol[label] + table.refinement[item - 1]
 
 
-cdef double seat_rules(RefinedState* state, const Dish* dish, int32_t table, Rng* rng) except? -1 nogil:
-    """Seat the rules of a new table, one after the other: the log of that against all at once."""
-    cdef double result = 0.0
+cdef int seat_rules(
+    RefinedState* state, const Dish* dish, int32_t table, Rng* rng, LogProduct* product
+) except -1 nogil:
+    """Seat the rules of a new table, one after the other: the probability of that over all at once."""
     cdef size_t item
     list_rules(state, dish, dish.refined[table].refinement.data(), &state.rule_list)
     for item in range(state.rule_list.size()):
-        result -= log(probability(&state.rules, &state.rule_list[item]))
+        multiply(product, 1.0 / probability(&state.rules, &state.rule_list[item]))
     for item in range(state.rule_list.size()):
-        result += log(seat_rule(&state.rules, &state.rule_list[item], rng, &state.seatings))
-    return result
+        multiply(product, seat_rule(&state.rules, &state.rule_list[item], rng, &state.seatings))
+    return 0
 
 
-cdef double unseat_site(RefinedState* state, int32_t node, Rng* rng) except? -1 nogil:
-    """Unseat the customer of a site; returns what `seat_site` would return for the same seats."""
+cdef int unseat_site(RefinedState* state, int32_t node, Rng* rng, LogProduct* product) except -1 nogil:
     cdef Dish* dish = &state.dishes[state.dish[node]]
     cdef Restaurant* restaurant = &state.restaurants[dish.symbol]
-    cdef bint is_refined = has_internal_nodes(state, dish)
-    cdef int32_t size, table = -1
-    cdef double result = 0.0
-    cdef RefinedRule rule
-    if is_refined:
-        table = draw_refined_customer(dish, rng)
-        size = dish.refined[table].size
-        dish.refined[table].size -= 1
-    else:
-        size = draw_customer(&dish.tables, rng)
+    cdef Derivation derivation
+    cdef int32_t size, table
+    if not has_internal_nodes(dish):
+        return unseat_single(state, node, rng, product)
+    table = draw_refined_customer(dish, rng)
+    size = dish.refined[table].size
+    dish.refined[table].size -= 1
     shrink(restaurant, &dish.tables, size)
     note(&state.seatings, restaurant, DISHES, state.dish[node], size, table, False)
-    if size == 1 and is_refined:
-        result = unseat_rules(state, dish, table, rng)
-    elif size == 1:
-        rule = rule_at(state, node)
-        unseat_rule(&state.rules, &rule, rng, &state.seatings)
-    return result + log_predictive_at(state, node)
+    if size == 1:
+        unseat_rules(state, dish, table, rng, product)
+    derivation = present(state)
+    multiply_predictive(state, &derivation, node, state.dish[node], &state.at_work, product)
+    return 0
 
 
 cdef int32_t draw_refined_customer(const Dish* dish, Rng* rng) noexcept nogil:
@@ -308,9 +418,8 @@ cdef int32_t draw_refined_customer(const Dish* dish, Rng* rng) noexcept nogil:
     return table
 
 
-cdef double unseat_rules(RefinedState* state, Dish* dish, int32_t table, Rng* rng) except? -1 nogil:
-    """Remove a table, which is empty, and unseat its rules: the log of one after the other against all at once."""
-    cdef double result = 0.0
+cdef int unseat_rules(RefinedState* state, Dish* dish, int32_t table, Rng* rng, LogProduct* product) except -1 nogil:
+    """Remove a table, which is empty, and unseat its rules: the probability of one after the other over all at once."""
     cdef size_t item
     list_rules(state, dish, dish.refined[table].refinement.data(), &state.rule_list)
     state.removed.resize(state.removed.size() + 1)
@@ -320,10 +429,10 @@ cdef double unseat_rules(RefinedState* state, Dish* dish, int32_t table, Rng* rn
     item = state.rule_list.size()
     while item > 0:
         item -= 1
-        result += log(unseat_rule(&state.rules, &state.rule_list[item], rng, &state.seatings))
+        multiply(product, unseat_rule(&state.rules, &state.rule_list[item], rng, &state.seatings))
     for item in range(state.rule_list.size()):
-        result -= log(probability(&state.rules, &state.rule_list[item]))
-    return result
+        multiply(product, 1.0 / probability(&state.rules, &state.rule_list[item]))
+    return 0
 
 
 cdef void swap_tables(RefinedTable* one, RefinedTable* other) noexcept nogil:
@@ -336,26 +445,29 @@ cdef void swap_tables(RefinedTable* one, RefinedTable* other) noexcept nogil:
 
 cdef int seat_all(RefinedState* state) except -1 nogil:
     """Seat all trees as sites and symbols say."""
+    cdef LogProduct product = log_product()
     cdef index_t tree, node
     cdef Rng rng
     find_all_dishes(state)
+    cache_parameters(state)
     for tree in range(n_trees(&state.trees)):
         rng = rng_for(state.seed, 0, RNG_REFINED_START, tree)
         for node in range(state.trees.tree_start[tree], state.trees.tree_start[tree + 1]):
             if state.is_site[node]:
-                seat_site(state, <int32_t>node, &rng, False)
+                seat_site(state, <int32_t>node, &rng, False, &product)
         forget_seatings(state)
     return sort_state(state)
 
 
 cdef int unseat_all(RefinedState* state) except -1 nogil:
     """Unseat all trees; every restaurant must be empty then."""
+    cdef LogProduct product = log_product()
     cdef index_t node = n_nodes(&state.trees)
     cdef Rng rng = rng_for(state.seed, 0, RNG_REFINED_START, n_trees(&state.trees))
     while node > 0:
         node -= 1
         if state.is_site[node]:
-            unseat_site(state, <int32_t>node, &rng)
+            unseat_site(state, <int32_t>node, &rng, &product)
             release_dish(state, state.dish[node])
             state.dish[node] = -1
             forget_seatings(state)
@@ -373,6 +485,8 @@ cdef int rollback_state(RefinedState* state) except -1 nogil:
             undo_dish(state, entry)
         else:
             undo(entry, &state.rules.levels[entry.array].cells[entry.dish])
+            if entry.array < state.rules.n_rule_levels:
+                weigh_cell(&state.rules.levels[entry.array], entry.dish)
         state.seatings.entries.pop_back()
     forget_seatings(state)
     return 0
@@ -381,7 +495,8 @@ cdef int rollback_state(RefinedState* state) except -1 nogil:
 cdef int undo_dish(RefinedState* state, const Seating* entry) except -1 nogil:
     cdef Dish* dish = &state.dishes[entry.dish]
     undo(entry, &dish.tables)
-    if entry.table < 0:
+    if not has_internal_nodes(dish):
+        weigh_single(state, dish)
         return 0
     if entry.is_seated:
         dish.refined[entry.table].size -= 1

@@ -13,6 +13,7 @@ from tsgkit._backoff cimport BackOff, RefinedRule
 from tsgkit._fragments cimport FragmentTable
 from tsgkit._random cimport Rng
 from tsgkit._restaurant cimport Restaurant, SeatingLog, StopProbabilities, Tables
+from tsgkit._rule_list cimport RuleList
 from tsgkit._trees cimport BinaryTrees
 from tsgkit._types cimport index_t, symbol_t
 
@@ -30,8 +31,29 @@ cdef cppclass RefinedTable:
 cdef cppclass Dish:
     int32_t fragment                 # -1: the number is free
     symbol_t symbol
+    # Of a single rule: its entry among `singles`, and its cell at the first level of the back-off, or NOT_SEEN if it is
+    # not known; with internal nodes both are -1.
+    int32_t single
+    int32_t cell
     Tables tables
     vector[RefinedTable] refined     # the same tables one by one, if the dish has internal nodes
+
+
+# The derivation of one tree, or of all: what its nodes are, counted from `first` on.
+cdef struct Derivation:
+    const uint8_t* is_site
+    const symbol_t* symbol
+    index_t first
+
+
+# What the base probability of a fragment is computed with: its nodes from the root down, level by level, and values of
+# their subcategories. Everything has its full size from the beginning, so that nothing here allocates.
+cdef cppclass FragmentValues:
+    vector[int32_t] nodes
+    size_t n_nodes
+    vector[double] values
+    vector[double] one_left
+    vector[double] one_right
 
 
 cdef cppclass RefinedState:
@@ -48,6 +70,10 @@ cdef cppclass RefinedState:
     FragmentTable fragments
     vector[Dish] dishes
     vector[int32_t] free_dishes
+    # Dishes of a single rule: the rule with the subcategories of its root and frontiers, weighted by `old_weight`.
+    RuleList singles
+    vector[int32_t] dish_of_single
+    vector[double] stops_of_rule      # per rule: the probability of stopping at its children
     # What a rejected proposal is rolled back by.
     SeatingLog seatings
     vector[RefinedTable] removed      # tables that were removed since the log began
@@ -55,13 +81,10 @@ cdef cppclass RefinedState:
     vector[int32_t] offset
     int32_t n_most_subcategories
     int32_t n_longest                 # values of the tree with the most of them
-    # Scratch. The fragment below every node, while dishes are found.
+    index_t n_most_nodes              # of a tree
+    # Scratch: the fragment below every node while dishes are found; the fragment at work and its rules.
     vector[int32_t] below
-    # The fragment at work: its nodes from the root down, level by level, and values of their subcategories.
-    vector[int32_t] nodes
-    vector[double] values
-    vector[double] one_left
-    vector[double] one_right
+    FragmentValues at_work
     vector[RefinedRule] rule_list
 
 
@@ -76,8 +99,25 @@ cdef inline symbol_t subcategory_of(const RefinedState* state, symbol_t symbol) 
     return symbol - state.rules.first_symbol[state.symbol_label[symbol]]
 
 
-cdef inline bint has_internal_nodes(const RefinedState* state, const Dish* dish) noexcept nogil:
-    return state.fragments.fragments[dish.fragment].left >= 0 or state.fragments.fragments[dish.fragment].right >= 0
+cdef inline bint has_internal_nodes(const Dish* dish) noexcept nogil:
+    return dish.single < 0
+
+
+cdef inline Derivation present(const RefinedState* state) noexcept nogil:
+    """The derivations of all trees."""
+    cdef Derivation result
+    result.is_site = &state.is_site[0]
+    result.symbol = &state.symbol[0]
+    result.first = 0
+    return result
+
+
+cdef inline bint is_site_at(const Derivation* derivation, index_t node) noexcept nogil:
+    return derivation.is_site[node - derivation.first]
+
+
+cdef inline symbol_t symbol_at(const Derivation* derivation, index_t node) noexcept nogil:
+    return derivation.symbol[node - derivation.first]
 
 
 cdef inline int32_t find_dish(const RefinedState* state, int32_t fragment, symbol_t root) noexcept nogil:
@@ -92,11 +132,20 @@ cdef inline int32_t find_dish(const RefinedState* state, int32_t fragment, symbo
 # ---- dishes -------------------------------------------------------------------------------------------------
 
 cdef int build_state(RefinedState* state) except -1 nogil
+cdef int reserve_values(const RefinedState* state, FragmentValues* at_work) except -1 nogil
+# Bring everything that is kept of the parameters in line with them.
+cdef void cache_parameters(RefinedState* state) noexcept nogil
 cdef int clear_seating(RefinedState* state) except -1 nogil
 cdef int find_all_dishes(RefinedState* state) except -1 nogil
 cdef int find_dish_at(RefinedState* state, int32_t node) except -1 nogil
+# The nodes of the fragment with its root at a node.
+cdef void collect_nodes(const RefinedState* state, const Derivation* derivation, int32_t root,
+                        FragmentValues* at_work) noexcept nogil
+# The fragments and the dish below a site.
+cdef int find_dish_below(RefinedState* state, int32_t root) except -1 nogil
 cdef int release_dish(RefinedState* state, int32_t number) except -1 nogil
 cdef int sort_state(RefinedState* state) except -1 nogil
+cdef int sort_rules(RefinedState* state) except -1 nogil
 cdef int list_rules(const RefinedState* state, const Dish* dish, const int16_t* refinement,
                     vector[RefinedRule]* rules) except -1 nogil
 cdef int list_internal_labels(const RefinedState* state, int32_t dish, vector[symbol_t]* labels) except -1 nogil

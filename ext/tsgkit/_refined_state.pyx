@@ -4,7 +4,7 @@ from libc.stdint cimport int16_t, int32_t
 from libcpp.pair cimport pair
 from libcpp.vector cimport vector
 
-from tsgkit._backoff cimport RefinedRule, empty_restaurants
+from tsgkit._backoff cimport NOT_SEEN, RefinedRule, empty_restaurants
 from tsgkit._fragments cimport (
     NO_CHILD,
     Fragment,
@@ -13,24 +13,27 @@ from tsgkit._fragments cimport (
     frontier_symbol,
     intern_fragment,
     is_frontier,
+    is_single,
     release_fragment,
     start_fragments,
 )
-from tsgkit._refined_rules cimport n_subcategories, sort_cells
-from tsgkit._restaurant cimport empty_restaurant, start_stops
-from tsgkit._trees cimport child, n_nodes, n_trees
+from tsgkit._refined_rules cimport find_cell, n_subcategories, sort_cells, weigh_all
+from tsgkit._restaurant cimport empty_restaurant, old_weight, start_stops
+from tsgkit._rule_list cimport RuleEntry, add_entry, sort_list, start_list
+from tsgkit._trees cimport child, child_label, n_nodes, n_nodes_of, n_trees
 from tsgkit._types cimport index_t, symbol_t
+from tsgkit._vectors cimport fill
 
 
 cdef int build_state(RefinedState* state) except -1 nogil:
     """Lay out everything that depends on the trees and symbols alone; nobody is seated."""
     cdef index_t tree, node
     cdef int32_t length, n_values
-    state.restaurants.assign(state.symbol_label.size(), empty_restaurant())
+    fill(state.restaurants, state.symbol_label.size(), empty_restaurant())
     start_stops(&state.stops, state.rules.first_symbol.size() - 1)
     state.offset.resize(n_nodes(&state.trees))
     state.n_most_subcategories = 1
-    state.n_longest = 0
+    state.n_longest, state.n_most_nodes = 0, 0
     for tree in range(n_trees(&state.trees)):
         length = 0
         for node in range(state.trees.tree_start[tree], state.trees.tree_start[tree + 1]):
@@ -39,11 +42,39 @@ cdef int build_state(RefinedState* state) except -1 nogil:
             length += n_values
             state.n_most_subcategories = max(state.n_most_subcategories, n_values)
         state.n_longest = max(state.n_longest, length)
-    state.values.assign(state.n_longest, 0.0)
-    state.one_left.assign(state.n_most_subcategories, 0.0)
-    state.one_right.assign(state.n_most_subcategories, 0.0)
+        state.n_most_nodes = max(state.n_most_nodes, n_nodes_of(&state.trees, tree))
+    reserve_values(state, &state.at_work)
     state.below.resize(n_nodes(&state.trees))
+    state.stops_of_rule.resize(state.trees.rule_label.size())
     return clear_seating(state)
+
+
+cdef int reserve_values(const RefinedState* state, FragmentValues* at_work) except -1 nogil:
+    """Room for any fragment."""
+    at_work.nodes.resize(state.n_most_nodes)
+    at_work.n_nodes = 0
+    at_work.values.resize(state.n_longest)
+    fill(at_work.one_left, state.n_most_subcategories, 0.0)
+    fill(at_work.one_right, state.n_most_subcategories, 0.0)
+    return 0
+
+
+cdef void cache_parameters(RefinedState* state) noexcept nogil:
+    cdef const Dish* dish
+    cdef size_t rule, number
+    cdef symbol_t label
+    cdef int side
+    for rule in range(state.stops_of_rule.size()):
+        state.stops_of_rule[rule] = 1.0
+        for side in range(2):
+            label = child_label(&state.trees, rule, side)
+            if label >= 0:
+                state.stops_of_rule[rule] *= state.stops.stop[label]
+    weigh_all(&state.rules)
+    for number in range(state.dishes.size()):
+        dish = &state.dishes[number]
+        if dish.fragment >= 0 and dish.single >= 0:
+            state.singles.weight[dish.single] = old_weight(&state.restaurants[dish.symbol], &dish.tables)
 
 
 cdef int clear_seating(RefinedState* state) except -1 nogil:
@@ -60,9 +91,11 @@ cdef int clear_seating(RefinedState* state) except -1 nogil:
 
 cdef int start_dishes(RefinedState* state) except -1 nogil:
     start_fragments(&state.fragments, True, state.trees.rule_label.size())
+    start_list(&state.singles, state.trees.rule_label.size())
+    state.dish_of_single.clear()
     state.dishes.clear()
     state.free_dishes.clear()
-    state.dish.assign(n_nodes(&state.trees), -1)
+    fill(state.dish, n_nodes(&state.trees), -1)
     return 0
 
 
@@ -73,6 +106,49 @@ cdef int find_all_dishes(RefinedState* state) except -1 nogil:
     while node > 0:
         node -= 1
         find_dish_at(state, <int32_t>node)
+    return sort_singles(state)
+
+
+cdef int sort_singles(RefinedState* state) except -1 nogil:
+    """Put the entries of single rules in order; each is that of a dish."""
+    cdef vector[int32_t] kept, dishes
+    cdef size_t entry
+    for entry in range(state.dish_of_single.size()):
+        kept.push_back(<int32_t>entry)
+    sort_list(&state.singles, &kept)
+    for entry in range(kept.size()):
+        dishes.push_back(state.dish_of_single[kept[entry]])
+        state.dishes[dishes[entry]].single = <int32_t>entry
+    state.dish_of_single.swap(dishes)
+    return 0
+
+
+cdef void collect_nodes(
+    const RefinedState* state, const Derivation* derivation, int32_t root, FragmentValues* at_work
+) noexcept nogil:
+    """The nodes of a fragment, from the root down, level by level."""
+    cdef size_t item = 0
+    cdef symbol_t below
+    cdef int side
+    at_work.nodes[0] = root
+    at_work.n_nodes = 1
+    while item < at_work.n_nodes:
+        for side in range(2):
+            below = child(&state.trees, at_work.nodes[item], side)
+            if below >= 0 and not is_site_at(derivation, below):
+                at_work.nodes[at_work.n_nodes] = below
+                at_work.n_nodes += 1
+        item += 1
+
+
+cdef int find_dish_below(RefinedState* state, int32_t root) except -1 nogil:
+    cdef Derivation derivation = present(state)
+    cdef size_t item
+    collect_nodes(state, &derivation, root, &state.at_work)
+    item = state.at_work.n_nodes
+    while item > 0:
+        item -= 1
+        find_dish_at(state, state.at_work.nodes[item])
     return 0
 
 
@@ -97,6 +173,7 @@ cdef int find_dish_at(RefinedState* state, int32_t node) except -1 nogil:
 cdef int32_t intern_dish(RefinedState* state, int32_t fragment, symbol_t root) except -1 nogil:
     cdef int32_t number = find_dish(state, fragment, root)
     cdef RootedDish entry
+    cdef Dish* dish
     if number >= 0:
         return number
     if state.free_dishes.empty():
@@ -105,10 +182,25 @@ cdef int32_t intern_dish(RefinedState* state, int32_t fragment, symbol_t root) e
     else:
         number = state.free_dishes.back()
         state.free_dishes.pop_back()
-    state.dishes[number].fragment, state.dishes[number].symbol = fragment, root
+    dish = &state.dishes[number]
+    dish.fragment, dish.symbol, dish.single, dish.cell = fragment, root, -1, NOT_SEEN
+    if is_single(&state.fragments.fragments[fragment]):
+        dish.single = add_single(state, fragment, root)
+        state.dish_of_single.push_back(number)
     entry.symbol, entry.dish = root, number
     state.fragments.links[fragment].dishes.push_back(entry)
     return number
+
+
+cdef int32_t add_single(RefinedState* state, int32_t fragment, symbol_t root) except -1 nogil:
+    """The entry of a dish of a single rule."""
+    cdef const Fragment* rule = &state.fragments.fragments[fragment]
+    cdef symbol_t left = 0, right = 0
+    if rule.left != NO_CHILD:
+        left = subcategory_of(state, frontier_symbol(rule.left))
+    if rule.right != NO_CHILD:
+        right = subcategory_of(state, frontier_symbol(rule.right))
+    return add_entry(&state.singles, rule.rule, subcategory_of(state, root), left, right)
 
 
 cdef int release_dish(RefinedState* state, int32_t number) except -1 nogil:
@@ -136,11 +228,12 @@ cdef int sort_state(RefinedState* state) except -1 nogil:
     A run that is resumed from a checkpoint finds what one that never stopped has.
     """
     cdef vector[Dish] old_dishes
-    cdef vector[int32_t] old_dish = state.dish
+    cdef vector[int32_t] old_dish
     cdef Dish* dish
     cdef Dish* old
     cdef size_t node
     old_dishes.swap(state.dishes)
+    old_dish.swap(state.dish)
     find_all_dishes(state)
     for node in range(state.dish.size()):
         if state.dish[node] < 0:
@@ -152,7 +245,24 @@ cdef int sort_state(RefinedState* state) except -1 nogil:
         dish.tables.n_customers, dish.tables.n_tables = old.tables.n_customers, old.tables.n_tables
         dish.tables.by_size.swap(old.tables.by_size)
         dish.refined.swap(old.refined)
-    return sort_cells(&state.rules)
+    return sort_rules(state)
+
+
+cdef int sort_rules(RefinedState* state) except -1 nogil:
+    """Put the cells of rules in order; dishes of a single rule find theirs at the first level of the back-off."""
+    cdef RefinedRule rule
+    cdef RuleEntry entry
+    cdef size_t number
+    sort_cells(&state.rules)
+    cache_parameters(state)
+    if state.rules.n_used == 0:
+        return 0
+    for number in range(state.singles.entries.size()):
+        entry = state.singles.entries[number]
+        rule.rule, rule.parent = state.singles.rule[number], entry.parent
+        rule.left, rule.right = entry.left, entry.right
+        state.dishes[state.dish_of_single[number]].cell = find_cell(&state.rules, 0, &rule)
+    return 0
 
 
 cdef int list_rules(

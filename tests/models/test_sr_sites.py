@@ -354,6 +354,7 @@ def test_counts_are_those_of_the_derivations(levels):
     sites, symbols = sampler.sites().tolist(), sampler.symbols().tolist()
     orders = Counter(case.reference.fragments(sites, symbols).values())
     assert {dish: n for (name, dish), (n, _) in counts.items() if name[0] == "G"} == orders
+    assert sampler.counts() == (sum(sites), len(orders), len(sampler.cells("rule")))
     sampler.empty()
     for kind in ("dish", *KINDS):
         assert not sampler.restaurants(kind)[:2].any()

@@ -31,6 +31,7 @@ TSG_PATHS = "ext/tsgkit/_tsg_paths.pyx"
 TSG_PARAMETERS = "ext/tsgkit/_tsg_parameters.pyx"
 BACK_OFF = "ext/tsgkit/_backoff.pxd"
 REFINED_RULES = "ext/tsgkit/_refined_rules.pyx"
+RULE_LIST = "ext/tsgkit/_rule_list.pxd"
 SPLIT_STATE = "ext/tsgkit/_split_state.pyx"
 SPLIT_MOVES = "ext/tsgkit/_split_moves.pyx"
 REFINED_PARAMETERS = "ext/tsgkit/_refined_parameters.pyx"
@@ -301,9 +302,9 @@ FAULTS = [
     ),
     Fault(
         "children's values exchanged in the sum",
-        REFINED_RULES,
-        "result += old_weight(restaurant, &level.cells[cell]) * left[refined.left] * right[refined.right]",
-        "result += old_weight(restaurant, &level.cells[cell]) * left[refined.right] * right[refined.left]",
+        RULE_LIST,
+        "left[rules.entries[number].left] * right[rules.entries[number].right]",
+        "left[rules.entries[number].right] * right[rules.entries[number].left]",
         "_refined_rules",
         BACK_OFF_TESTS,
     ),

@@ -450,15 +450,16 @@ class SiteSampling:
         log_joint = sampler.resample_parameters(iteration, stops=settings.stop_prob is None)
         if self.phase.averaging.takes(step):
             self.sites.add_to_mean()
+        n_sites, n_dishes, n_rules = sampler.counts()
         return {
             "log_joint": log_joint,
             "acceptance": n_accepted / max(n_proposed, 1),
             "changed": float(n_changed),
             "types_changed": 0.0,
             "symbols": float(self.sites.splits[-1].exists.sum()),
-            "rules": float(len(sampler.cells(self.sites.levels.names[0]))),
-            "sites": float(sampler.sites().mean()),
-            "fragments": float(len(sampler.dishes())),
+            "rules": float(n_rules),
+            "sites": n_sites / self.sites.material.corpus.n_nodes,
+            "fragments": float(n_dishes),
             **settings.not_yet,
         }
 
