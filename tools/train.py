@@ -239,10 +239,11 @@ def with_raw_text(
 def report_teachers(arguments: dict[str, Any], teaching: Teaching, dev: list[Tree]) -> None:
     """Print the scores of the teachers and of their product."""
     models = [Model.load(path) for path in teaching.teachers]
-    options = {"threads": integer(arguments, "--threads", 1), "quiet": arguments["--quiet"]}
-    scores = [held_out_score(model, dev, **options).f1 for model in models]
-    mean, product = sum(scores) / len(scores), held_out_score(models, dev, **options).f1
-    print(f"{arguments['--dev']}: teachers F1 {mean:.2f} (mean of {len(scores)}), their product {product:.2f}")
+    options: dict[str, Any] = {"params": arguments["--params"], "quiet": arguments["--quiet"]}
+    options["threads"] = integer(arguments, "--threads", 1)
+    scores = [held_out_score(model, dev, **options).aligned.f1 for model in models]
+    mean, product = sum(scores) / len(scores), held_out_score(models, dev, **options).aligned.f1
+    print(f"{arguments['--dev']}: teachers aligned F1 {mean:.2f} (mean of {len(scores)}), their product {product:.2f}")
 
 
 # ---- chains --------------------------------------------------------------------------------------------------

@@ -21,6 +21,8 @@ from tsgkit.parsing.base import require_words
 from tsgkit.parsing.parse import Parse
 from tsgkit.parsing.product import parser_of
 from tsgkit.parsing.settings import ParserSettings
+from tsgkit.raw_text import RawTextSettings
+from tsgkit.raw_text.in_memory import RawText
 from tsgkit.report.derivation import derivation_of
 from tsgkit.report.drawings import write_drawings
 from tsgkit.treebank import sources
@@ -38,6 +40,8 @@ def train(
     *,
     dev: Trees | None = None,
     params: str | Parameters = "collins",
+    raw: RawText | None = None,
+    raw_settings: RawTextSettings | None = None,
     seed: int = 0,
     callback: Callback | None = None,
     **settings: Any,
@@ -54,6 +58,10 @@ def train(
         Held-out trees to score the model on; the result is its `evaluation_`.
     params : str or Parameters
         For `dev`: ``collins``, ``new``, or an EVALB parameter file.
+    raw : path, or iterable of paths or of sentences, optional
+        Sentences without trees to learn from, too; see `Estimator.fit`.
+    raw_settings : RawTextSettings, optional
+        Number of teachers and of sentences; the defaults unless given.
     seed : int
         The same seed gives the same model.
     callback : callable, optional
@@ -75,7 +83,7 @@ def train(
     """
     estimator = estimator_of(model)(seed=seed, **settings)
     held_out = None if dev is None else read_trees(dev)
-    estimator.fit(trees, callback=callback)
+    estimator.fit(trees, raw=raw, raw_settings=raw_settings, callback=callback)
     if held_out is not None:
         estimator.evaluation_ = estimator.evaluate(held_out, params)
     return estimator

@@ -30,6 +30,8 @@ from tsgkit.parsing.held_out import held_out_score
 from tsgkit.parsing.parse import Parse
 from tsgkit.parsing.parser import Parser
 from tsgkit.parsing.settings import ParserSettings
+from tsgkit.raw_text import RawTextSettings
+from tsgkit.raw_text.in_memory import RawText, corpus_with_raw_text, raw_sentences, shifted
 from tsgkit.treebank import Binarization, Cleaning, UnknownWords, prepare
 from tsgkit.treebank.sources import Trees, read_trees
 
@@ -182,7 +184,15 @@ class Estimator:
 
     # ---- training ------------------------------------------------------------------------------------
 
-    def fit(self, trees: Trees, y: object = None, *, callback: Callback | None = None) -> Self:
+    def fit(
+        self,
+        trees: Trees,
+        y: object = None,
+        *,
+        raw: RawText | None = None,
+        raw_settings: RawTextSettings | None = None,
+        callback: Callback | None = None,
+    ) -> Self:
         """Train on trees.
 
         Parameters
@@ -192,8 +202,14 @@ class Estimator:
             `tsgkit.read_trees`.
         y : object
             Not used; scikit-learn passes it.
+        raw : path, or iterable of paths or of sentences, optional
+            Sentences without trees to learn from, too: teachers trained on `trees` parse them by their product, and the
+            model is trained on both. A file has one sentence per line; otherwise each sentence is a sequence of words.
+        raw_settings : RawTextSettings, optional
+            Number of teachers and of sentences; the defaults unless given.
         callback : callable, optional
-            Called with a `Progress` after every iteration; the training stops when it returns True.
+            Called with a `Progress` after every iteration, those of teachers included; the training stops when it
+            returns True.
 
         Returns
         -------
@@ -205,8 +221,18 @@ class Estimator:
         unknown: UnknownWords = getattr(self, "unknown", None) or entry.unknown
         corpus = prepare(read_trees(trees), getattr(self, "cleaning", None), binarization, unknown)
         params = self.get_params()
-        training = Training(corpus, self.settings(), seed=params["seed"], threads=params["threads"])
-        run = RunInMemory(training, watch_of(callback, training.iterations))
+        options = {"seed": params["seed"], "threads": params["threads"]}
+        training = Training(corpus, self.settings(), **options)
+        n_before, watch = 0, watch_of(callback, training.iterations)
+        if raw is not None:
+            if not training.iterations:
+                raise UsageError(f"raw: a {self.kind} is counted, not sampled: all teachers would be equal")
+            sentences = raw_sentences(raw, raw_settings or RawTextSettings())
+            n_before = sentences.settings.teachers * training.iterations
+            watch = watch_of(callback, n_before + training.iterations)
+            corpus = corpus_with_raw_text(corpus, self.settings(), sentences, watch=watch, **options)
+            training = Training(corpus, self.settings(), **options)
+        run = RunInMemory(training, shifted(watch, n_before))
         self._model, self._parser = run.run(), None
         self.history_, self.evaluation_ = run.history, None
         return self

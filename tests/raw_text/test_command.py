@@ -33,9 +33,9 @@ def test_messages_and_record(tsgkit, text, tmp_path):
     done = tsgkit("train", *OPTIONS, "--dev=village:test", "village:dev", "-o", "m")
     assert "tsgkit: raw text: 41 lines, 1 empty, 0 too long; 40 sentences, of which" in done.stderr
     lines = done.stdout.splitlines()
-    assert lines[0].startswith("village:test: teachers F1 ")
+    assert lines[0].startswith("village:test: teachers aligned F1 ")
     assert "(mean of 2), their product" in lines[0]
-    assert lines[1].startswith("village:test: F1 ")
+    assert lines[1].startswith("village:test: aligned F1 ")
     record = teaching_of(Model.load(tmp_path / "m").corpus)
     assert record["sources"] == ["text"]
     assert record["gold_trees"] == len(load("village", "dev"))

@@ -6,8 +6,9 @@ import shutil
 
 import pytest
 
+import tsgkit
 from tsgkit.distributed import make_backend
-from tsgkit.errors import TreebankError, UsageError
+from tsgkit.errors import JobError, TreebankError, UsageError
 from tsgkit.inference.chains import Plan
 from tsgkit.inference.checkpoint import corpus_digest
 from tsgkit.inference.srtsg import SrSettings
@@ -188,6 +189,42 @@ def test_vocabulary_can_be_open():
     trees = load("village", "dev")[:3]
     corpus = student_corpus(prepare(trees, binarization=Binarization("right", 0)), trees[:1])
     assert corpus.n_trees == 4
+
+
+# ---- in memory ----------------------------------------------------------------------------------------------
+
+
+def trained(raw, **options):
+    settings = {"splits": 1, "split_iterations": 4, "joint_iterations": 0, "average": 2, "average_every": 1}
+    trees = load("village", "train")[:60]
+    return tsgkit.train(trees, raw=raw, raw_settings=SETTINGS, seed=1, **settings, **options)
+
+
+def test_training_in_memory_gives_the_same_corpus(finished, text):
+    model = trained(text).model
+    assert corpus_digest(model.corpus) == corpus_digest(finished[1])
+    sentences = [sentence.split() for sentence in text.read_text().splitlines()]
+    given = trained(sentences).model
+    given.corpus.settings["raw_text"]["sources"] = [text.name]
+    assert corpus_digest(given.corpus) == corpus_digest(finished[1])
+    assert given.state["history_log_joint"].tolist() == model.state["history_log_joint"].tolist()
+
+
+def test_callback_sees_the_iterations_of_teachers_and_student(text):
+    seen = []
+    trained(text, callback=lambda progress: seen.append((progress.iteration, progress.iterations)))
+    assert seen == [(number, 12) for number in range(1, 13)]
+    with pytest.raises(JobError, match="stopped while the teachers were trained"):
+        trained(text, callback=lambda progress: progress.iteration == 6)
+
+
+def test_raw_text_that_cannot_be_used_in_memory(text):
+    with pytest.raises(TypeError, match="a sentence is a sequence of words"):
+        trained([["It", "rains"], "It rains"])
+    with pytest.raises(UsageError, match="'It rains' is no word"):
+        trained([["It rains"]])
+    with pytest.raises(UsageError, match="raw: a cfg is counted, not sampled"):
+        tsgkit.train("village:dev", model="cfg", raw=text)
 
 
 # ---- interruption -------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 
 from tsgkit.errors import TreebankError, UsageError
+from tsgkit.parsing.base import require_words
 from tsgkit.parsing.lines import ParsePlan
 from tsgkit.raw_text.settings import RawTextSettings
 from tsgkit.treebank.sources import decode_lines
@@ -92,7 +93,7 @@ class RawSentences:
             If there is no sentence, or hardly any word is known: another language, script or tokenisation.
         """
         words = [word for sentence in islice(self, COMPARED_SENTENCES) for word in letters(sentence.split(" "))]
-        names = ", ".join(self.sources)
+        names = ", ".join(self.sources) or "raw text"
         if not words:
             raise UsageError(f"{names}: no sentences of at most {self.settings.max_length} words with letters in them")
         share = sum(word in vocabulary or word.lower() in vocabulary for word in words) / len(words)
@@ -102,6 +103,27 @@ class RawSentences:
                 " the language and script of the treebank, and split into words as it is?"
             )
         return share
+
+
+class GivenSentences(RawSentences):
+    """Raw sentences that are in memory.
+
+    Parameters
+    ----------
+    sentences : iterable of sequences of str
+        The words of each.
+    settings : RawTextSettings
+    """
+
+    def __init__(self, sentences: Iterable[Sequence[str]], settings: RawTextSettings) -> None:
+        super().__init__([], settings)
+        self.sentences = [require_words(sentence) for sentence in sentences]
+        for sentence in self.sentences:
+            if strays := [word for word in sentence if not word or any(map(str.isspace, word))]:
+                raise UsageError(f"raw text: {strays[0]!r} is no word: words are not empty and have no spaces in them")
+
+    def lines(self) -> Iterator[str]:
+        return map(" ".join, self.sentences)
 
 
 def letters(words: Iterable[str]) -> Iterator[str]:

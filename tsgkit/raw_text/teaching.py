@@ -9,7 +9,7 @@ import hashlib
 import itertools
 import json
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -77,10 +77,8 @@ class Teaching:
     chains: Chains = field(init=False)
 
     def __post_init__(self) -> None:
-        lexicon = preparation_of(self.corpus).lexicon
-        self.raw.require_known(frozenset(self.corpus.forms) if lexicon is None else lexicon.words)
-        # The student's seed spawns chains of its own: the teachers' seeds are others.
-        seed = self.seed ^ int.from_bytes(hashlib.sha256(b"teachers").digest()[:7])
+        self.raw.require_known(known_words(self.corpus))
+        seed = seed_of_teachers(self.seed)
         n_teachers = self.settings.teachers
         options: dict[str, Any] = {"resume": self.resume, "force": self.force, "quiet": self.quiet}
         self.chains = Chains(self.plan, self.corpus, beside(self.output, "teachers"), seed, n_teachers, **options)
@@ -145,8 +143,7 @@ class Teaching:
         with open(self.parsed_path, "rb") as file:
             for line in file:
                 tally["parsed" if line.strip() else "fallback"] += 1
-        record = {**asdict(self.settings), **self.raw.counts, "parsed": tally["parsed"], "fallback": tally["fallback"]}
-        record |= {"sources": [Path(source).name for source in self.raw.sources]}
+        record = record_of(self.raw, tally["parsed"], tally["fallback"])
         saved = {"identity": identity, "record": record, "raw": self.raw.digest, "trees": file_digest(self.parsed_path)}
         with new_file(self.record_path) as file:
             file.write(json.dumps(saved, indent=1).encode())
@@ -197,15 +194,38 @@ class Teaching:
 
     def student_corpus(self, record: dict[str, Any]) -> FlatCorpus:
         """The treebank together with the parsed trees; its settings say so."""
-        corpus = student_corpus(self.corpus, read_trees(self.parsed_path, format="brackets"))
-        corpus.settings[RECORD] = {**record, "gold_trees": self.corpus.n_trees}
-        return corpus
+        return student_corpus(self.corpus, read_trees(self.parsed_path, format="brackets"), record)
 
 
-def student_corpus(gold: FlatCorpus, parsed: Iterable[Tree]) -> FlatCorpus:
+def seed_of_teachers(seed: int) -> int:
+    """The seed from which those of the teachers are spawned: from the student's seed, its own chains are."""
+    return seed ^ int.from_bytes(hashlib.sha256(b"teachers").digest()[:7])
+
+
+def known_words(corpus: FlatCorpus) -> frozenset[str]:
+    """The words of the trees of a prepared treebank."""
+    lexicon = preparation_of(corpus).lexicon
+    return frozenset(corpus.forms) if lexicon is None else lexicon.words
+
+
+def record_of(raw: RawSentences, n_parsed: int, n_fallbacks: int) -> dict[str, Any]:
+    """What is recorded of raw sentences after they are parsed: settings, sources, and numbers of sentences."""
+    sources = [Path(source).name for source in raw.sources]
+    return {**asdict(raw.settings), **raw.counts, "parsed": n_parsed, "fallback": n_fallbacks, "sources": sources}
+
+
+def student_corpus(gold: FlatCorpus, parsed: Iterable[Tree], record: Mapping[str, Any] | None = None) -> FlatCorpus:
     """A prepared treebank with further trees after its own, prepared in the same way.
 
     The closed vocabulary is that of all trees together.
+
+    Parameters
+    ----------
+    gold : FlatCorpus
+    parsed : iterable of nltk.Tree
+        As a parser of a model of `gold` returns them.
+    record : mapping, optional
+        What to record of the raw text; see `record_of`.
 
     Examples
     --------
@@ -228,6 +248,8 @@ def student_corpus(gold: FlatCorpus, parsed: Iterable[Tree]) -> FlatCorpus:
         close_vocabulary(corpus, lexicon)
     both = Preparation(preparation.cleaning, preparation.binarization, lexicon)
     corpus.settings = {"preparation": both.to_dict()}
+    if record is not None:
+        corpus.settings[RECORD] = {**record, "gold_trees": gold.n_trees}
     return corpus
 
 
