@@ -32,6 +32,16 @@ def treebanks() -> Path:
 
 
 @pytest.fixture(scope="session")
+def formats() -> Path:
+    """The folder of excerpts of treebanks in their own formats, which are not part of the project."""
+    named, treebanks = os.environ.get("TSGKIT_FORMATS"), os.environ.get("TSGKIT_TREEBANKS")
+    folder = Path(named) if named else Path(treebanks or "").parent / "formats"
+    if not (named or treebanks) or not folder.is_dir():
+        pytest.skip("neither TSGKIT_FORMATS nor the folder beside TSGKIT_TREEBANKS has excerpts of treebanks")
+    return folder
+
+
+@pytest.fixture(scope="session")
 def penn_sample() -> list:
     """NLTK's sample of the Penn Treebank, as annotated."""
     try:

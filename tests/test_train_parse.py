@@ -143,6 +143,12 @@ def test_bad_trees(run, tmp_path):
     assert code == 2
     assert "bank:3:1: unbalanced" in error or "bank:2:1: unbalanced" in error
     code, _, error = run(train_command.main, "--model=cfg", "--skip-bad", "-o", tmp_path / "m", tmp_path / "bank")
+    assert code == 2
+    assert "too many bad trees: 1 of 3 (33.3%): unbalanced brackets 1; --max-bad=0.05 allows fewer" in error
+    assert not (tmp_path / "m").exists()
+    code, _, error = run(
+        train_command.main, "--model=cfg", "--skip-bad", "--max-bad=34%", "-o", tmp_path / "m", tmp_path / "bank"
+    )
     assert code == 0
     assert "2 trees" in error
     (tmp_path / "bank").write_text("(S (A a) (B b))\n(T (A a))\n")

@@ -10,7 +10,8 @@ sentences count as wrong, and the aligned score, in which the gold tags decide f
 With two TEST files: both side by side, and a paired bootstrap test.
 
 Options:
-  --params=SET      collins, new, or an EVALB parameter file. [default: collins]
+  --params=SET      collins, new, or an EVALB parameter file (default: collins, or those of --treebank).
+  --treebank=NAME   The preset of a treebank, or a file with one: its evaluation parameters.
   --summary         Leave out the table of sentences.
   --by=WHAT         Add a breakdown, by: label (with the most frequent confusions) or length.
   --json            All results as one JSON object.
@@ -31,6 +32,7 @@ from tsgkit.cli import command, integer, parse_arguments
 from tsgkit.errors import EXIT_FAILED, UsageError
 from tsgkit.evaluation import Comparison, Evaluation, compare, load_parameters, report
 from tsgkit.evaluation.evalb import parameter_warnings, read_source, score
+from tsgkit.evaluation.parameters import DEFAULT_PARAMETERS, Parameters, parameters_named
 
 BREAKDOWNS = ("label", "length")
 
@@ -68,9 +70,18 @@ def main(argv: list[str]) -> int:
     return 0
 
 
+def parameters_of(arguments: dict[str, Any]) -> Parameters:
+    """The parameters of --params, or else of --treebank, or else the default."""
+    if arguments["--params"] is not None or arguments["--treebank"] is None:
+        return load_parameters(arguments["--params"] or DEFAULT_PARAMETERS)
+    from tsgkit.treebank.presets import load_preset  # noqa: PLC0415 - imports nltk, which nothing else here needs
+
+    return parameters_named(load_preset(arguments["--treebank"]).parameters)
+
+
 def evaluate_files(arguments: dict[str, Any]) -> list[Evaluation]:
     """Score every TEST file against GOLD, which is read once."""
-    parameters = load_parameters(arguments["--params"])
+    parameters = parameters_of(arguments)
     names = [name for name in (arguments["GOLD"], arguments["TEST"], arguments["TEST2"]) if name is not None]
     if names.count("-") > 1:
         raise UsageError("only one of the files can be -, the standard input")

@@ -2,6 +2,7 @@
 
 Usage:
   tsgkit prepare [options] TREEBANK...
+  tsgkit prepare --list-presets
   tsgkit prepare -h | --help | --version
 
 A TREEBANK is a file (plain, gzip or xz), a folder, a glob pattern, - for stdin, nltk:NAME for an NLTK
@@ -13,26 +14,34 @@ Options:
   --format=FORMAT          of the input: {readers} [default: auto]
   --write=FORMAT           of the output: {writers}; line has one tree per line, words only their
                            words, conllu their dependencies by the rules of --heads [default: line]
-  --encoding=NAME          of the input [default: utf-8]
+  --treebank=NAME          a preset: format, encoding, cleaning, heads and evaluation of a treebank such as penn, tiger,
+                           cess; or a file in the same form (--list-presets); options that are given win
+  --list-presets           print the presets and their sources
+  --encoding=NAME          of the input; utf-8 unless a preset or an XML file names another
   --nfc                    normalise text to Unicode's form C
   --unescape               replace words like -LRB- by the brackets they stand for
-  --continuous             make discontinuous trees (of export files) continuous, instead of stopping
+  --continuous             make discontinuous trees continuous, instead of stopping
   --skip-bad               skip and list what is not a tree, instead of stopping
+  --max-bad=SHARE          with --skip-bad, fail if a larger share of the trees is bad [default: 0.05]
 
 Cleaning (all steps but unary chains and features are on by default):
+  --labels=FILE            rules that rename, splice or drop labels, before all other steps
+  --restore-labels=MODEL   give the trees of a parser the labels that --labels or a preset renamed, where this is
+                           possible, and do nothing else
   --cut-labels=MARK        remove features from all labels, tags included: what follows this mark
   --keep-functions         keep function tags and indices (NP-SBJ-1)
   --keep-empty             keep traces and other empty nodes
-  --empty-tags=TAGS        tags of empty words, separated by commas [default: -NONE-]
+  --empty-tags=TAGS        tags of empty words, separated by commas (default: -NONE-)
   --keep-repeats           keep X over X
   --collapse-unaries       merge unary chains of phrases (S+VP)
-  --root=LABEL             the root that every tree gets; none adds none [default: TOP]
+  --root=LABEL             the root that every tree gets; none adds none (default: TOP)
 
 Binarisation:
   --binarize=METHOD        none, right, left or centre-head [default: none]
   --horizontal=N           horizontal markovisation: siblings that an intermediate symbol names, or all [default: all]
   --vertical=N             vertical markovisation: 1 plain labels, 2 with the label of the parent, ... [default: 1]
-  --heads=RULES            for centre-head and conllu: penn, leftmost, rightmost or a file [default: penn]
+  --heads=RULES            for centre-head and conllu: penn, leftmost, rightmost or a file (default: that of the preset,
+                           or penn)
   --debinarize             undo a binarisation with these options instead of applying it
 
 Rare words:
@@ -66,14 +75,16 @@ from nltk.tree import Tree
 from tsgkit.cli import choice, command, integer, parse_arguments
 from tsgkit.errors import UsageError
 from tsgkit.files import open_output
-from tsgkit.options import binarization_of, cleaning_of, optional_integer, reading_of, unknown_of
+from tsgkit.models.model import Model
+from tsgkit.options import binarization_of, cleaning_of, optional_integer, preset_of, reading_of, unknown_of
 from tsgkit.overwriting import note_output
 from tsgkit.progress import progress
 from tsgkit.treebank import Binarization, Cleaning, Lexicon, UnknownWords, prepare, write_trees
 from tsgkit.treebank.dependencies import write_conllu
 from tsgkit.treebank.formats import WRITERS
-from tsgkit.treebank.heads import HeadRules
-from tsgkit.treebank.prepare import preparation_of, sample_trees, split_trees, statistics
+from tsgkit.treebank.heads import HeadRules, rules_text
+from tsgkit.treebank.prepare import Preparation, preparation_of, sample_trees, split_trees, statistics
+from tsgkit.treebank.presets import Preset, load_preset, preset_names
 from tsgkit.treebank.trees import words
 from tsgkit.usage import with_registered
 
@@ -93,10 +104,15 @@ class Job:
     write_format: str
     heads: str
     quiet: bool
+    parameters: str
+    restore: Preparation | None
 
     def trees(self, trees: Iterator[Tree]) -> Iterator[Tree]:
         """Every tree cleaned and binarised (or with its binarisation undone)."""
         for tree in progress(trees, "trees", "trees", quiet=self.quiet):
+            if self.restore is not None:
+                yield self.restore.with_original_labels(tree)
+                continue
             if self.debinarize and self.binarization is not None:
                 yield self.binarization.undo(tree)
                 continue
@@ -107,7 +123,7 @@ class Job:
     def write(self, trees: Iterator[Tree], path: str, lexicon: Lexicon | None = None) -> Lexicon | None:
         """Write trees to a file; returns the closed vocabulary, if rare words are replaced."""
         if path.endswith(".npz"):
-            corpus = prepare(trees, self.cleaning, self.binarization, self.unknown, lexicon)
+            corpus = prepare(trees, self.cleaning, self.binarization, self.unknown, lexicon, parameters=self.parameters)
             corpus.save(path)
             return preparation_of(corpus).lexicon
         encoded = self.trees(trees)
@@ -117,7 +133,7 @@ class Job:
             encoded, lexicon = corpus.trees(original_words=False), preparation_of(corpus).lexicon
         if self.write_format == "conllu":
             with open_output(path) as file:
-                file.writelines(write_conllu(encoded, HeadRules.load(self.heads)))
+                file.writelines(write_conllu(encoded, HeadRules.parse(self.heads, "head rules")))
         else:
             write_trees(encoded, path, self.write_format)
         return lexicon
@@ -135,6 +151,7 @@ def job_of(arguments: dict[str, Any]) -> Job:
         raise UsageError("--write=conllu is for trees that are not binarised: leave out --binarize")
     if arguments["--statistics"] and arguments["--split"]:
         raise UsageError("--statistics cannot be combined with --split: run it on the parts")
+    preset = preset_of(arguments)
     return Job(
         cleaning=cleaning_of(arguments),
         binarization=binarization,
@@ -142,9 +159,41 @@ def job_of(arguments: dict[str, Any]) -> Job:
         unknown=unknown_of(arguments),
         output=arguments["--output"],
         write_format=choice(arguments, "--write", WRITERS.names),
-        heads=arguments["--heads"],
+        heads=heads_of(arguments, preset),
         quiet=arguments["--quiet"],
+        parameters="" if preset is None else preset.parameters,
+        restore=restore_of(arguments),
     )
+
+
+def heads_of(arguments: dict[str, Any], preset: Preset | None) -> str:
+    """The text of the head rules of --heads, or else of --treebank, or else the default."""
+    if arguments["--heads"] is None and preset is not None and preset.rules is not None:
+        return preset.rules
+    return rules_text(arguments["--heads"] or (Binarization.heads if preset is None else preset.heads))
+
+
+def restore_of(arguments: dict[str, Any]) -> Preparation | None:
+    """The preparation of the model of --restore-labels."""
+    if arguments["--restore-labels"] is None:
+        return None
+    if arguments["--debinarize"] or arguments["--unknown"] != "none" or arguments["--output"].endswith(".npz"):
+        raise UsageError("--restore-labels changes labels only: no other step can be combined with it")
+    preparation = Model.load(arguments["--restore-labels"]).preparation
+    if not any(preparation.original_labels.values()):
+        raise UsageError(f"--restore-labels={arguments['--restore-labels']}: this model has no labels to restore")
+    return preparation
+
+
+def list_presets() -> None:
+    """Print all presets with their sources."""
+    for name in preset_names():
+        preset = load_preset(name)
+        print(f"{name}: {preset.title}")
+        if preset.notes:
+            print(f"    {preset.notes}")
+        for source in preset.sources:
+            print(f"    - {source}")
 
 
 def shares_of(text: str) -> list[float]:
@@ -187,6 +236,9 @@ def selected(trees: Iterator[Tree], arguments: dict[str, Any], cleaning: Cleanin
 @command
 def main(argv: list[str]) -> int:
     arguments = parse_arguments(__doc__, argv)
+    if arguments["--list-presets"]:
+        list_presets()
+        return 0
     job = job_of(arguments)
     reading = reading_of(arguments)
     trees = selected(reading.trees(arguments["TREEBANK"]), arguments, job.cleaning)

@@ -19,12 +19,15 @@ Options:
                            trees that it was trained on keep their derivations, the others are drawn from its grammar;
                            an srtsg skips the splits that the start has
   --dev=TREEBANK           parse this treebank with the trained model and print the scores
-  --params=SET             for --dev: collins, new, or an EVALB parameter file [default: collins]
+  --params=SET             for --dev: collins, new, or an EVALB parameter file (default: that of the preset, or collins)
   --format=FORMAT          of the input: {readers} [default: auto]
-  --encoding=NAME          of the input [default: utf-8]
+  --treebank=NAME          a preset: format, encoding, cleaning, heads and evaluation of a treebank such as penn, tiger,
+                           cess; or a file in the same form (see prepare); options that are given win
+  --encoding=NAME          of the input; utf-8 unless a preset or an XML file names another
   --nfc                    normalise text to Unicode's form C
-  --continuous             make discontinuous trees (of export files) continuous, instead of stopping
+  --continuous             make discontinuous trees continuous, instead of stopping
   --skip-bad               skip and list what is not a tree, instead of stopping
+  --max-bad=SHARE          with --skip-bad, fail if a larger share of the trees is bad [default: 0.05]
 
 Raw text (tsg, insertion and srtsg):
   --raw=FILE               also learn from these sentences, one per line (plain, gzip or xz; can be repeated): models
@@ -37,13 +40,14 @@ Raw text (tsg, insertion and srtsg):
                            [default: 4]
 
 Cleaning:
+  --labels=FILE            rules that rename, splice or drop labels, before all other steps
   --cut-labels=MARK        remove features from all labels, tags included: what follows this mark
   --keep-functions         keep function tags and indices (NP-SBJ-1)
   --keep-empty             keep traces and other empty nodes
-  --empty-tags=TAGS        tags of empty words, separated by commas [default: -NONE-]
+  --empty-tags=TAGS        tags of empty words, separated by commas (default: -NONE-)
   --keep-repeats           keep X over X
   --collapse-unaries       merge unary chains of phrases (S+VP)
-  --root=LABEL             the root that every tree gets [default: TOP]
+  --root=LABEL             the root that every tree gets (default: TOP)
 
 Binarisation:
   --binarize=METHOD        right, left or centre-head {default}
@@ -51,7 +55,7 @@ Binarisation:
                            {default}
   --vertical=N             1: plain labels; 2: with the label of the parent; ... (vertical markovisation)
                            {default}
-  --heads=RULES            for centre-head: penn, leftmost, rightmost or a file {default}
+  --heads=RULES            for centre-head: penn, leftmost, rightmost or a file (default: that of the preset, or penn)
 
 Rare words:
   --unknown=MODEL          {unknown_words} {default}
@@ -142,7 +146,6 @@ from tsgkit import __version__
 from tsgkit.cli import command, integer, parse_arguments
 from tsgkit.distributed import Backend
 from tsgkit.errors import EXIT_FAILED, EXIT_INTERRUPTED, UsageError
-from tsgkit.evaluation import load_parameters
 from tsgkit.evaluation.evalb import parameter_warnings
 from tsgkit.evaluation.report import columns
 from tsgkit.inference.chains import Chain, Chains, Plan
@@ -156,6 +159,8 @@ from tsgkit.options import (
     backend_of,
     binarization_of,
     cleaning_of,
+    parameters_of,
+    preset_of,
     reading_of,
     require_one,
     seed_of,
@@ -165,6 +170,7 @@ from tsgkit.parsing.held_out import held_out_score, score_model
 from tsgkit.progress import progress
 from tsgkit.raw_text import RawSentences, RawTextSettings, Teaching
 from tsgkit.treebank import Binarization, FlatCorpus, Lexicon, UnknownWords, prepare
+from tsgkit.treebank.formats import ENCODING
 from tsgkit.treebank.prepare import preparation_of
 from tsgkit.usage import with_registered
 
@@ -183,7 +189,9 @@ def corpus_of(arguments: dict[str, Any], reading: Reading) -> FlatCorpus:
     binarization, unknown = binarization_of(arguments), unknown_of(arguments)
     require_both(binarization, unknown)
     trees = progress(reading.trees(sources), "reading", "trees", quiet=arguments["--quiet"])
-    return prepare(trees, cleaning_of(arguments), binarization, unknown)
+    preset = preset_of(arguments)
+    parameters = "" if preset is None else preset.parameters
+    return prepare(trees, cleaning_of(arguments), binarization, unknown, parameters=parameters)
 
 
 def require_both(binarization: Binarization | None, unknown: UnknownWords | Lexicon | None) -> None:
@@ -212,7 +220,7 @@ def with_raw_text(
     arguments: dict[str, Any], plan: Plan, corpus: FlatCorpus, dev: list[Tree], again: dict[str, bool]
 ) -> FlatCorpus | None:
     """The corpus of the student: the treebank and the parsed raw sentences; None if the teachers were interrupted."""
-    raw = RawSentences(arguments["--raw"], raw_text_settings(arguments), arguments["--encoding"])
+    raw = RawSentences(arguments["--raw"], raw_text_settings(arguments), arguments["--encoding"] or ENCODING)
     teaching = Teaching(plan, corpus, raw, Path(arguments["--output"]), seed_of(arguments), **again)
     backend = backend_of(arguments)
     try:
@@ -290,7 +298,7 @@ def dev_scores(
 ) -> dict[int, dict[str, float]]:
     """The scores of the finished chains on the development trees, by number."""
     shared = {"version": __version__, "trees": trees, "threads": integer(arguments, "--threads", 1)}
-    shared["params"] = load_parameters(arguments["--params"])
+    shared["params"] = parameters_of(arguments)
     paths = [str(chain.path) for chain in chains.finished]
     outcomes = backend.gather(score_model, shared, paths, lambda index, message: None)
     scores: dict[int, dict[str, float]] = {}
@@ -395,7 +403,7 @@ def main(argv: list[str]) -> int:
     fill_preparation(arguments, recipe or entry)
     checkpoint_every, threads = (integer(arguments, option, 1) for option in ("--checkpoint-every", "--threads"))
     plan = Plan(model_settings(arguments, entry, recipe), checkpoint_every, threads)
-    parameters = load_parameters(arguments["--params"])
+    parameters = parameters_of(arguments)
     require_one(arguments, "--resume", "--force")
     started = time.perf_counter()
     n_chains = integer(arguments, "--chains", 1)

@@ -31,7 +31,6 @@ def preparation_options(entry: ModelEntry | Recipe) -> dict[str, str]:
         "--binarize": binarization.method,
         "--horizontal": "all" if binarization.horizontal is None else str(binarization.horizontal),
         "--vertical": str(binarization.vertical),
-        "--heads": binarization.heads,
         "--unknown": unknown.model,
         "--threshold": str(unknown.threshold),
     }

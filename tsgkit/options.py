@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nltk.tree import Tree
@@ -10,9 +10,13 @@ from nltk.tree import Tree
 from tsgkit.cli import choice, integer
 from tsgkit.distributed import BACKENDS, Backend, make_backend
 from tsgkit.errors import TreebankError, UsageError
+from tsgkit.evaluation.parameters import DEFAULT_PARAMETERS, Parameters, load_parameters, parameters_named
 from tsgkit.treebank import Binarization, Cleaning, UnknownWords, read_trees
 from tsgkit.treebank.binarize import METHODS
 from tsgkit.treebank.formats import AUTO, READERS, split_format
+from tsgkit.treebank.presets import Preset, load_preset
+from tsgkit.treebank.relabel import read_relabelling
+from tsgkit.treebank.sources import lost_share
 from tsgkit.treebank.unknown.model import UNKNOWN_WORDS
 
 
@@ -26,14 +30,25 @@ class Reading:
         Keyword arguments of `read_trees`.
     skipped, reattached : list, optional
         As for `read_trees`.
+    n_trees : list of int
+        One number: how many trees were read.
     """
 
     options: dict[str, Any]
     skipped: list[TreebankError] | None
     reattached: list[str] | None
+    n_trees: list[int] = field(default_factory=lambda: [0])
 
     def trees(self, sources: str | Iterable[str]) -> Iterator[Tree]:
-        return read_trees(sources, **self.options, skipped=self.skipped, reattached=self.reattached)
+        """The trees of treebanks; at their end, an error if too many were bad, after these are listed."""
+        try:
+            for tree in read_trees(sources, **self.options, skipped=self.skipped, reattached=self.reattached):
+                self.n_trees[0] += 1
+                yield tree
+        except TreebankError:
+            if self.skipped:
+                self.report()
+            raise
 
     def report(self) -> None:
         """Print to stderr which trees were left out or changed, if the options allow it."""
@@ -43,35 +58,68 @@ class Reading:
         if self.skipped is not None:
             for error in self.skipped:
                 print(f"skipped: {error}", file=sys.stderr)
-            n_trees = len(self.skipped)
-            print(f"tsgkit: skipped {n_trees} bad tree{'s'[: n_trees != 1]}", file=sys.stderr)
+            print(f"tsgkit: skipped {lost_share(self.skipped, self.n_trees[0])}", file=sys.stderr)
 
 
 def reading_of(arguments: dict[str, Any]) -> Reading:
     """How treebanks are read, according to the options."""
     name, _ = split_format(arguments["--format"])
     choice({"--format": name}, "--format", (AUTO, *READERS.names))
+    preset = preset_of(arguments)
     options = {
         "format": arguments["--format"],
+        "treebank": preset,
+        "max_bad": share(arguments, "--max-bad"),
         "unescape": arguments.get("--unescape", False),
         "nfc": arguments["--nfc"],
         "encoding": arguments["--encoding"],
     }
-    return Reading(options, [] if arguments["--skip-bad"] else None, [] if arguments["--continuous"] else None)
+    continuous = arguments["--continuous"] or (preset is not None and preset.continuous)
+    return Reading(options, [] if arguments["--skip-bad"] else None, [] if continuous else None)
+
+
+def share(arguments: dict[str, Any], option: str) -> float:
+    """A share from 0 to 1, also as a percentage."""
+    text = arguments[option]
+    try:
+        value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise UsageError(f"{option}={text}: must be a share from 0 to 1, or from 0% to 100%")
+    return value
+
+
+def preset_of(arguments: dict[str, Any]) -> Preset | None:
+    """The preset that --treebank names."""
+    return None if arguments["--treebank"] is None else load_preset(arguments["--treebank"])
+
+
+def parameters_of(arguments: dict[str, Any]) -> Parameters:
+    """The EVALB parameters of --params, or else of --treebank, or else the default."""
+    preset = preset_of(arguments)
+    if arguments["--params"] is not None or preset is None:
+        return load_parameters(arguments["--params"] or DEFAULT_PARAMETERS)
+    return parameters_named(preset.parameters)
 
 
 def cleaning_of(arguments: dict[str, Any]) -> Cleaning:
-    """The cleaning steps that the options select."""
-    root = arguments["--root"]
-    empty_tags = tuple(tag for tag in arguments["--empty-tags"].split(",") if tag)
-    return Cleaning(
-        empty_tags=() if arguments["--keep-empty"] else empty_tags,
-        functions=not arguments["--keep-functions"],
-        repeats=not arguments["--keep-repeats"],
-        unaries=arguments["--collapse-unaries"],
-        root="" if root == "none" else root,
-        feature_mark=arguments["--cut-labels"] or "",
-    )
+    """The cleaning steps of the preset, or the defaults, with those that the options select."""
+    preset, root = preset_of(arguments), arguments["--root"]
+    given: dict[str, Any] = {"functions": False} if arguments["--keep-functions"] else {}
+    given |= {"repeats": False} if arguments["--keep-repeats"] else {}
+    given |= {"unaries": True} if arguments["--collapse-unaries"] else {}
+    given |= {"root": "" if root == "none" else root} if root is not None else {}
+    given |= {"feature_mark": arguments["--cut-labels"]} if arguments["--cut-labels"] else {}
+    if arguments["--keep-empty"]:
+        given["empty_tags"] = ()
+    elif arguments["--empty-tags"] is not None:
+        given["empty_tags"] = tuple(tag for tag in arguments["--empty-tags"].split(",") if tag)
+    base = Cleaning() if preset is None else preset.cleaning
+    if arguments["--labels"] is not None:
+        # The first rule that matches decides: those of the user come first.
+        given["relabelling"] = f"{read_relabelling(arguments['--labels'])}\n{base.relabelling}"
+    return replace(base, **given)
 
 
 def binarization_of(arguments: dict[str, Any]) -> Binarization | None:
@@ -80,7 +128,10 @@ def binarization_of(arguments: dict[str, Any]) -> Binarization | None:
     if method == "none":
         return None
     horizontal = None if arguments["--horizontal"] == "all" else integer(arguments, "--horizontal", 0)
-    return Binarization(method, horizontal, integer(arguments, "--vertical", 1), arguments["--heads"])
+    vertical, preset = integer(arguments, "--vertical", 1), preset_of(arguments)
+    if arguments["--heads"] is None and preset is not None:
+        return Binarization(method, horizontal, vertical, preset.heads, rules=preset.rules)
+    return Binarization(method, horizontal, vertical, arguments["--heads"] or Binarization.heads)
 
 
 def unknown_of(arguments: dict[str, Any]) -> UnknownWords | None:

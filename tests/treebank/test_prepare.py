@@ -180,10 +180,66 @@ def test_missing_corpus_gives_the_download_hint(tsgkit, monkeypatch):
 
 
 def test_skip_bad_lists_what_it_skips(tsgkit):
-    result = tsgkit("prepare", "--skip-bad", "-", text=TEXT + "(S (NP x)\n" + TEXT)
+    result = tsgkit("prepare", "--skip-bad", "--max-bad=0.4", "-", text=TEXT + "(S (NP x)\n" + TEXT)
     assert len(result.stdout.splitlines()) == 2
     assert "skipped: -:2:1: unbalanced brackets" in result.stderr
-    assert "skipped 1 bad tree" in result.stderr
+    assert "tsgkit: skipped 1 of 3 (33.3%): unbalanced brackets 1" in result.stderr
+
+
+def test_too_many_bad_trees(tsgkit, tmp_path):
+    bad = "(S (NP x)\n"
+    for text, limit in ((TEXT + bad, "0.4"), (TEXT * 30 + bad * 2, "5%"), (bad, "1")):
+        result = tsgkit("prepare", "--skip-bad", f"--max-bad={limit}", "-", "-o", "out.mrg", text=text, code=2)
+        assert "tsgkit: too many bad trees: " in result.stderr
+        assert not (tmp_path / "out.mrg").exists()
+    result = tsgkit("prepare", "--skip-bad", "--max-bad=all", "-", code=2)
+    assert "--max-bad=all: must be a share from 0 to 1" in result.stderr
+
+
+def test_presets(tsgkit, tmp_path):
+    listed = tsgkit("prepare", "--list-presets").stdout
+    assert "cess: CESS-ESP" in listed
+    assert "    - Marcus, Santorini and Marcinkiewicz (1993)" in listed
+    text = "( (S (sn-SUJ (da0ms0 El el) (ncms000 gato gato)) (vmip3s0 corre correr) (Fp . .)))"
+    result = tsgkit("prepare", "--treebank=cess", "-", text=text)
+    assert result.stdout == "(TOP (S (sn (da El) (nc gato)) (vmi corre) (Fp .)))\n"
+    # Options that are given win, and rules for labels come before those of the preset.
+    (tmp_path / "my.labels").write_text("tag v* -> V\n")
+    more = ("--keep-functions", "--root=none", "--labels=my.labels")
+    result = tsgkit("prepare", "--treebank=cess", *more, "-", text=text)
+    assert result.stdout == "( (S (sn-SUJ (da El) (nc gato)) (V corre) (Fp .)))\n"
+    centre = ("--binarize=centre-head", "--horizontal=0")
+    heads = tsgkit(
+        "prepare",
+        "--treebank=cess",
+        *centre,
+        "-",
+        text=text.replace("(vmi", "(grup.verb (vmi").replace("correr)", "correr))"),
+    )
+    assert heads.stdout == "(TOP (S (sn (da El) (nc gato)) (@S (grup.verb (vmi corre)) (Fp .))))\n"
+    assert "neither a file nor one of" in tsgkit("prepare", "--treebank=klingon", "-", code=2).stderr
+
+
+def test_labels_are_restored(tsgkit, tmp_path):
+    (tmp_path / "my.labels").write_text("tag PUNCT -> .\ntag N* -> N\n")
+    (tmp_path / "bank").write_text(
+        "(S (NP (N1 dog)) (VP (V ran)) (PUNCT .))\n(S (NP (N2 cat)) (VP (V ran)) (PUNCT .))\n"
+    )
+    tsgkit("train", "-q", "--labels=my.labels", "bank", "-o", "m")
+    parsed = tsgkit("parse", "-q", "m", text="dog ran .\n").stdout
+    assert parsed == "(TOP (S (NP (N dog)) (VP (V ran)) (. .)))\n"
+    restored = tsgkit("prepare", "--restore-labels=m", "-", text=parsed).stdout
+    assert restored == "(TOP (S (NP (N dog)) (VP (V ran)) (PUNCT .)))\n"
+    tsgkit("train", "-q", "bank", "-o", "m")
+    assert "this model has no labels to restore" in tsgkit("prepare", "--restore-labels=m", "-", code=2).stderr
+
+
+def test_evaluation_by_preset(tsgkit, tmp_path):
+    (tmp_path / "gold").write_text("(TOP (S (NP (N a)) (VP (V b)) (PONCT .)))\n")
+    (tmp_path / "test").write_text("(TOP (S (NP (N a)) (VP (V b) (PONCT .))))\n")
+    for more, expected in (((), "66.67"), (("--treebank=ftb",), "100.00")):
+        lines = tsgkit("eval", *more, "gold", "test").stdout.splitlines()
+        assert next(line for line in lines if "FMeasure" in line).split()[-1] == expected
 
 
 def test_discontinuous_trees(tsgkit):

@@ -12,6 +12,7 @@ from tsgkit.errors import TsgkitError
 from tsgkit.files import DAMAGED_ARCHIVE, TooLongError, open_binary, whole_text
 
 BUNDLED = ("collins", "new")
+DEFAULT_PARAMETERS = "collins"
 FOLDER = os.path.join(os.path.dirname(__file__), "params")
 
 NUMBERS = {"MAX_ERROR": "max_error", "CUTOFF_LEN": "cutoff_len", "LABELED": "labeled"}
@@ -66,6 +67,17 @@ class Parameters:
     quote_labels: tuple[str, ...] = ()
     eq_labels: tuple[tuple[str, str], ...] = ()
     eq_words: tuple[tuple[str, str], ...] = ()
+
+
+def parameters_named(text: str) -> Parameters:
+    """Parameters as a preset has them: the name of a bundled file, or the text of one.
+
+    Examples
+    --------
+    >>> parameters_named("DELETE_LABEL PU").delete_labels
+    ('PU',)
+    """
+    return load_parameters(text) if text in BUNDLED else parse_parameters(text)
 
 
 def load_parameters(name: str | os.PathLike[str]) -> Parameters:

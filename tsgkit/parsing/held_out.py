@@ -8,6 +8,7 @@ from nltk.tree import Tree
 from tsgkit.distributed import Link, require_same_version
 from tsgkit.distributed.base import Shared
 from tsgkit.evaluation import Evaluation, Parameters, evaluate
+from tsgkit.evaluation.parameters import DEFAULT_PARAMETERS, parameters_named
 from tsgkit.models.model import Model
 from tsgkit.parsing.product import parser_of
 from tsgkit.parsing.settings import ParserSettings
@@ -20,7 +21,7 @@ def held_out_score(
     trees: Sequence[Tree],
     settings: ParserSettings | None = None,
     *,
-    params: str | Parameters = "collins",
+    params: str | Parameters | None = None,
     threads: int = 1,
     quiet: bool = True,
 ) -> Evaluation:
@@ -33,8 +34,9 @@ def held_out_score(
     trees : sequence of nltk.Tree
     settings : ParserSettings, optional
         The defaults unless given.
-    params : str or Parameters
-        Parameters of EVALB: ``collins``, ``new``, or a file.
+    params : str or Parameters, optional
+        Parameters of EVALB: ``collins``, ``new``, or a file; those of the treebank that the model was trained on, or
+        ``collins``, unless given.
     threads : int
         The result does not depend on it.
     quiet : bool
@@ -53,6 +55,8 @@ def held_out_score(
     gold = [tree for tree in map(preparation.cleaning.apply, trees) if tree is not None]
     parses = parser_of(members, settings).parse_batch([(words(tree), None) for tree in gold], threads=threads)
     guess = [parse.tree for parse in progress(parses, "parsing", "sentences", total=len(gold), quiet=quiet)]
+    if params is None:
+        params = parameters_named(preparation.parameters or DEFAULT_PARAMETERS)
     return evaluate(map(preparation.cleaning.undo, gold), guess, params)
 
 

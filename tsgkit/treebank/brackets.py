@@ -28,7 +28,18 @@ TAGGED_WORD, OPEN, CLOSE, WORD = 2, 3, 4, 5
 # Lines between trees: SGML as in the Chinese Treebank, and the frames around notices in the Penn Treebank.
 MARKUP = re.compile(r"(<[^()]*>|\*x\*.*)\Z")
 
-TAG_NEEDED = "every word needs a bracket of its own: (TAG word)"
+# Deviations from Penn brackets, see `tsgkit.treebank.bracket_variants`; these values allow none.
+VARIANT_OPTIONS = {
+    "lemma": "none",
+    "several": "error",
+    "bare": "error",
+    "comments": "",
+    "skip": "",
+    "empty": "",
+    "empty-beside": "",
+    "escapes": "none",
+}
+TAG_NEEDED = "every word needs a bracket of its own: (TAG word); --treebank reads what some treebanks have instead"
 ESCAPES = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 UNESCAPE = re.compile("|".join([*map(re.escape, ESCAPES), r"\\(?=[/*])"]))
 
@@ -72,7 +83,7 @@ class BracketReader:
         self.line_number += 1
         finished: list[Tree] = []
         open_nodes = self.open_nodes
-        if not open_nodes and line.startswith(("<", "*")) and MARKUP.match(line.rstrip()):
+        if not open_nodes and self.is_between_trees(line):
             return finished
         intern = self.labels.setdefault
         for token in TOKEN.finditer(line):
@@ -99,6 +110,14 @@ class BracketReader:
             else:
                 self.add_word(token)
         return finished
+
+    def is_between_trees(self, line: str) -> bool:
+        """Whether a line is markup, and no part of a tree."""
+        return line.startswith(("<", "*")) and MARKUP.match(line.rstrip()) is not None
+
+    def is_end_of_tree(self, line: str) -> bool:
+        """Whether a line closes all open brackets, and no more."""
+        return bool(self.open_nodes) and len(self.open_nodes) + line.count("(") == line.count(")")
 
     def begin(self, token: re.Match[str], finished: list[Tree]) -> None:
         if finished:
@@ -164,7 +183,7 @@ def read_brackets(lines: Iterable[str], path: str = "", options: ReadOptions = S
         The name of the file, for errors.
     options : ReadOptions
         If bad trees are skipped, reading continues at the next line that begins with an opening bracket, which then
-        always begins a tree.
+        begins a tree unless it closes exactly the brackets that are open.
 
     Yields
     ------
@@ -185,7 +204,7 @@ def read_brackets(lines: Iterable[str], path: str = "", options: ReadOptions = S
         ...
     tsgkit.errors.TreebankError: my.mrg:1:1: unbalanced brackets: the tree that begins here lacks 1 ...
     """
-    reader = BracketReader(path, unescape=options.unescape)
+    reader = reader_of(path, options)
     if options.skipped is None:
         for line in lines:
             yield from reader.feed(line)
@@ -193,7 +212,7 @@ def read_brackets(lines: Iterable[str], path: str = "", options: ReadOptions = S
         return
     is_skipping = False
     for line in lines:
-        if line.startswith("("):
+        if line.startswith("(") and not reader.is_end_of_tree(line):
             if reader.open_nodes and not is_skipping:
                 options.skip(reader.unbalanced())
                 reader.open_nodes.clear()
@@ -206,13 +225,22 @@ def read_brackets(lines: Iterable[str], path: str = "", options: ReadOptions = S
         except TreebankError as error:
             options.skip(error)
             reader.open_nodes.clear()
-            is_skipping = True
+            is_skipping = not reader.is_between_trees(line)
     if reader.open_nodes:
         options.skip(reader.unbalanced())
 
 
+def reader_of(path: str, options: ReadOptions) -> BracketReader:
+    """The reader of Penn brackets, or of the variant that named options select."""
+    if all(options.named.get(name, value) == value for name, value in VARIANT_OPTIONS.items()):
+        return BracketReader(path, unescape=options.unescape)
+    from tsgkit.treebank.bracket_variants import Variant, VariantReader  # noqa: PLC0415 - inherits from `BracketReader`
+
+    return VariantReader(Variant.of(options.named), path, unescape=options.unescape)
+
+
 # Not recognised by anything: `tsgkit.treebank.formats.FALLBACK` reads what no other reader recognises.
-READER = Reader(read_brackets)
+READER = Reader(read_brackets, named_options=VARIANT_OPTIONS)
 
 
 def checked_symbol(symbol: str, what: str) -> str:

@@ -1,7 +1,7 @@
 """Cleaning: from trees as annotated to the trees that parsers are trained and scored on.
 
 Preprocessing, before binarisation. Each step is a function from a tree to a new tree. `Cleaning` selects the steps and
-applies them in this order: features, empty nodes, function tags, repeated labels, root, unary chains.
+applies them in this order: rules for labels, features, empty nodes, function tags, repeated labels, root, unary chains.
 """
 
 import re
@@ -11,13 +11,17 @@ from typing import Any
 
 from nltk.tree import Tree
 
+from tsgkit.errors import TreebankError
 from tsgkit.plain import names_of, settings_of
+from tsgkit.treebank.relabel import relabelling_of
 from tsgkit.treebank.trees import Child, is_preterminal, rebuild
 
 EMPTY_TAGS = frozenset({"-NONE-"})
 ROOT_LABELS = frozenset({"", "TOP", "ROOT", "VROOT", "S1"})
 FUNCTION = re.compile(r"(?<=.)[-=].*", re.DOTALL)
 CHAIN = "+"
+# Settings that are stored only if they are used.
+OPTIONAL = {"feature_mark": "", "relabelling": ""}
 ESCAPED_CHAIN_PART = re.compile(r"(?:[^\\+]|\\.)*", re.DOTALL)
 
 
@@ -194,6 +198,8 @@ class Cleaning:
         The label of the root that every tree gets; ``''`` adds none.
     feature_mark : str
         What separates features from a label; ``''`` keeps all features.
+    relabelling : str
+        The text of rules for labels, see `tsgkit.treebank.relabel`; ``''`` has none.
 
     Examples
     --------
@@ -208,11 +214,14 @@ class Cleaning:
     unaries: bool = False
     root: str = "TOP"
     feature_mark: str = ""
+    relabelling: str = ""
 
     def apply(self, tree: Tree) -> Tree | None:
         """The clean tree, or ``None`` when no word is left."""
-        result: Tree | None = cut_labels(tree, self.feature_mark) if self.feature_mark else tree
-        if self.empty_tags:
+        result: Tree | None = relabelling_of(self.relabelling).apply(tree) if self.relabelling else tree
+        if result is not None and self.feature_mark:
+            result = cut_labels(result, self.feature_mark)
+        if result is not None and self.empty_tags:
             result = remove_empty(result, self.empty_tags)
         if result is None:
             return None
@@ -230,11 +239,15 @@ class Cleaning:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {name: value for name, value in asdict(self).items() if name != "feature_mark" or value}
+        return {name: value for name, value in asdict(self).items() if name not in OPTIONAL or value}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Cleaning":
         """The inverse of `to_dict`; a ValueError if these are not settings."""
         names_of(list(values["empty_tags"]), "empty_tags")
-        # Files without features do not have it.
-        return settings_of(cls, {"feature_mark": "", **values, "empty_tags": tuple(values["empty_tags"])})
+        cleaning = settings_of(cls, {**OPTIONAL, **values, "empty_tags": tuple(values["empty_tags"])})
+        try:
+            relabelling_of(cleaning.relabelling)
+        except TreebankError as error:
+            raise ValueError(f"relabelling: {error}") from None
+        return cleaning

@@ -7,7 +7,7 @@ parser into trees over the words of the input.
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from tsgkit.treebank.binarize import Binarization
 from tsgkit.treebank.brackets import escape_symbol
 from tsgkit.treebank.clean import Cleaning
 from tsgkit.treebank.flat import FlatCorpus
+from tsgkit.treebank.relabel import labels_of, relabelling_of, restored
 from tsgkit.treebank.trees import is_preterminal, preorder, words
 from tsgkit.treebank.unknown.lexicon import Lexicon, UnknownWords, count_words
 
@@ -33,11 +34,17 @@ class Preparation:
         ``None`` does not binarise.
     lexicon : Lexicon, optional
         The closed vocabulary; ``None`` keeps all words.
+    original_labels : dict
+        What `tsgkit.treebank.relabel.Relabelling.inverse` says of the treebank's labels, for ``tag`` and ``phrase``.
+    parameters : str
+        The EVALB parameters of the treebank's preset: a name or a text; ``''`` if there is none.
     """
 
     cleaning: Cleaning
     binarization: Binarization | None = None
     lexicon: Lexicon | None = None
+    original_labels: dict[str, dict[str, str]] = field(default_factory=dict)
+    parameters: str = ""
 
     def encode(self, tree: Tree) -> Tree | None:
         """A tree cleaned and binarised, over the words of the text; ``None`` if cleaning leaves no word."""
@@ -51,6 +58,10 @@ class Preparation:
         tree = self.cleaning.undo(tree)
         return tree if sentence is None else with_words(tree, sentence)
 
+    def with_original_labels(self, tree: Tree) -> Tree:
+        """A tree of a parser with the labels of the treebank, where rules for labels renamed one label only."""
+        return restored(tree, self.original_labels)
+
     def vocabulary_words(self, sentence: Sequence[str]) -> list[str]:
         """The words of a sentence in the closed vocabulary: rare and new words replaced by their classes."""
         if self.lexicon is None:
@@ -61,10 +72,12 @@ class Preparation:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
+        optional = {"original_labels": self.original_labels, "parameters": self.parameters}
         return {
             "cleaning": self.cleaning.to_dict(),
             "binarization": self.binarization.to_dict() if self.binarization else None,
             "lexicon": self.lexicon.to_dict() if self.lexicon else None,
+            **{name: value for name, value in optional.items() if value},
         }
 
     @classmethod
@@ -76,9 +89,27 @@ class Preparation:
                 Cleaning.from_dict(values["cleaning"]),
                 Binarization.from_dict(binarization) if binarization is not None else None,
                 Lexicon.from_dict(lexicon) if lexicon is not None else None,
+                label_tables(values.get("original_labels", {})),
+                text_of(values.get("parameters", "")),
             )
         except (KeyError, TypeError, ValueError, AttributeError, TsgkitError) as error:
             raise ValueError(f"the preparation is not one ({error})") from None
+
+
+def label_tables(values: Any) -> dict[str, dict[str, str]]:
+    """Checked tables of labels, by kind; a ValueError if these are none."""
+    tables = dict(values)
+    for kind, table in tables.items():
+        pairs = [text_of(item) for pair in table.items() for item in pair]
+        if kind not in ("tag", "phrase") or "" in pairs:
+            raise ValueError(f"original_labels: {kind!r} is no table of labels")
+    return {kind: dict(table) for kind, table in tables.items()}
+
+
+def text_of(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} is not a string")
+    return value
 
 
 def with_words(tree: Tree, sentence: Sequence[str]) -> Tree:
@@ -97,6 +128,8 @@ def prepare(
     binarization: Binarization | None = None,
     unknown: UnknownWords | None = None,
     lexicon: Lexicon | None = None,
+    *,
+    parameters: str = "",
 ) -> FlatCorpus:
     """Clean and binarise trees, replace rare words, and number everything.
 
@@ -112,6 +145,8 @@ def prepare(
         How rare words are classed; all words are kept unless given.
     lexicon : Lexicon, optional
         The closed vocabulary of another corpus, to be used for this one.
+    parameters : str
+        The EVALB parameters of the treebank, if it has others than the default.
 
     Returns
     -------
@@ -126,19 +161,28 @@ def prepare(
     (TOP (S (NP (DT the) (@NP (JJ old) (NN mill))) (VP (VBD stood))))
     """
     steps = Preparation(cleaning or Cleaning(), binarization)
-    corpus = FlatCorpus.from_trees(encoded(trees, steps))
+    labels: dict[str, set[str]] = {"tag": set(), "phrase": set()}
+    corpus = FlatCorpus.from_trees(encoded(trees, steps, labels))
     if not corpus.n_trees:
         raise TreebankError("the treebank has no trees with words")
     if unknown is not None and lexicon is None:
         lexicon = unknown.fit(*count_words(corpus.sentences()))
     if lexicon is not None:
         close_vocabulary(corpus, lexicon)
-    corpus.settings = {"preparation": Preparation(steps.cleaning, binarization, lexicon).to_dict()}
+    rules = steps.cleaning.relabelling
+    original = relabelling_of(rules).inverse(labels) if rules else {}
+    corpus.settings = {
+        "preparation": Preparation(steps.cleaning, binarization, lexicon, original, parameters).to_dict()
+    }
     return corpus
 
 
-def encoded(trees: Iterable[Tree], steps: Preparation) -> Iterator[Tree]:
+def encoded(trees: Iterable[Tree], steps: Preparation, labels: dict[str, set[str]]) -> Iterator[Tree]:
+    """Trees cleaned and binarised; if there are rules for labels, those of the treebank are added to `labels`."""
     for tree in trees:
+        if steps.cleaning.relabelling:
+            for kind, found in labels_of([tree]).items():
+                labels[kind] |= found
         result = steps.encode(tree)
         if result is not None:
             yield result

@@ -1,0 +1,129 @@
+"""Presets: those of the package are whole and say where they come from; a user's file has the same form."""
+
+import pytest
+
+from tsgkit.errors import TreebankError, UsageError
+from tsgkit.evaluation.parameters import parameters_named
+from tsgkit.treebank import Binarization, Cleaning, read_trees
+from tsgkit.treebank.brackets import format_tree
+from tsgkit.treebank.presets import load_preset, parse_preset, preset_names
+from tsgkit.treebank.relabel import Relabelling
+
+MINE = """
+title = "My treebank"
+sources = ["me"]
+
+[read]
+format = "brackets"
+encoding = "iso-8859-1"
+files = ["*.tb"]
+
+[read.options]
+lemma = "column"
+
+[clean]
+functions = false
+root = "ROOT"
+labels = '''
+tag N* -> N
+'''
+
+[heads]
+rules = "NP right N"
+
+[evaluate]
+punctuation = ["F"]
+equal_labels = [["A", "B"]]
+"""
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_every_preset(name):
+    preset = load_preset(name)
+    assert preset.title
+    assert preset.sources
+    assert preset.punctuation
+    parameters = parameters_named(preset.parameters)
+    assert set(preset.punctuation) - {"?"} <= {*parameters.delete_labels, ",", ":", ".", "``", "''"}
+    rules = Binarization("centre-head", heads=preset.heads, rules=preset.rules).head_rules
+    some = preset.punctuation[0]
+    assert rules.head("XYZ", [some, "NP", some]) == 1
+    Relabelling.parse(preset.cleaning.relabelling)
+
+
+def test_the_names():
+    wanted = {
+        "penn",
+        "negra",
+        "tiger",
+        "ftb",
+        "cess",
+        "alpino",
+        "icepahc",
+        "greynir",
+        "genia",
+        "ctb",
+        "sinica",
+        "floresta",
+    }
+    assert wanted <= set(preset_names())
+
+
+def test_a_file_of_the_user(tmp_path):
+    (tmp_path / "mine.toml").write_text(MINE)
+    preset = load_preset(tmp_path / "mine.toml")
+    assert preset.name == preset.heads == "mine"
+    assert preset.cleaning == Cleaning(functions=False, root="ROOT", relabelling="tag N* -> N\n")
+    assert preset.rules == "%punctuation F\nNP right N"
+    assert parameters_named(preset.parameters).eq_labels == (("A", "B"),)
+    folder = tmp_path / "trees"
+    folder.mkdir()
+    (folder / "a.tb").write_bytes("(S (N Käse Käse))\n".encode("iso-8859-1"))
+    (folder / "README").write_text("no tree")
+    trees = read_trees(folder, treebank=str(tmp_path / "mine.toml"))
+    assert [format_tree(tree) for tree in trees] == ["(S (N Käse))"]
+    # What is given besides wins.
+    (folder / "a.tb").write_text("(S (N Käse))\n", encoding="utf-8")
+    (tree,) = read_trees(folder, treebank=preset, encoding="utf-8", format="brackets:lemma=none")
+    assert tree.leaves() == ["Käse"]
+    (folder / "a.tb").unlink()
+    with pytest.raises(TreebankError, match=r"the folder has no files like \*\.tb"):
+        list(read_trees(folder, treebank=preset))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ('title = "My', 'titel = "My', "no key 'titel' at the top; there are title, sources"),
+        ("[clean]\n", "[clean]\nfunction = 1\n", "no key 'function' in [clean]"),
+        ('format = "brackets"', 'format = "bracket"', "read: reader 'bracket': must be one of brackets, export"),
+        ('lemma = "column"', 'lemmas = "column"', "read: format 'brackets': no option 'lemmas'"),
+        ('lemma = "column"', "lemma = 3", "read.options must be a table of strings"),
+        ('format = "brackets"', 'format = "auto"', "options need a format"),
+        ("functions = false", "functions = 3", "clean: "),
+        ("tag N* -> N", "tag N*", "clean: relabelling"),
+        ('"NP right N"', '"NP up N"', "after 'NP' comes one of"),
+        ("[heads]", '[heads]\ntable = "penn"', "heads: either table or rules"),
+        ('rules = "NP right N"', 'table = "dutch"', "heads.table='dutch': must be one of penn"),
+        ('["F"]', '"F"', "evaluate.punctuation must be a list of strings"),
+        ('[["A", "B"]]', '[["A"]]', "evaluate.equal_labels must be a list of pairs"),
+        ('encoding = "iso-8859-1"', "encoding = 8859", "read.encoding must be a string"),
+        ('encoding = "iso-8859-1"', "continuous = 1", "read.continuous must be true or false"),
+        ("[read]", "[read", "not TOML"),
+        ("[evaluate]", "[[evaluate]]", "[evaluate] must be a table"),
+    ],
+)
+def test_damage(old, new, problem):
+    assert old in MINE
+    with pytest.raises(TreebankError) as caught:
+        parse_preset(MINE.replace(old, new, 1), "mine", "mine.toml")
+    assert problem in str(caught.value)
+    assert str(caught.value).startswith("mine.toml")
+
+
+def test_no_such_preset(tmp_path):
+    with pytest.raises(UsageError, match="--treebank=klingon: neither a file nor one of alpino, cess"):
+        load_preset("klingon")
+    (tmp_path / "a.toml").write_bytes(b"\xff")
+    with pytest.raises(TreebankError, match="not UTF-8"):
+        load_preset(tmp_path / "a.toml")

@@ -1,0 +1,110 @@
+"""Rules for labels: what each does, in which order, what is refused, and what can be taken back."""
+
+import pytest
+from nltk.tree import Tree
+
+from tsgkit.errors import TreebankError
+from tsgkit.treebank import Binarization, Cleaning, UnknownWords, prepare
+from tsgkit.treebank.brackets import format_tree
+from tsgkit.treebank.prepare import Preparation, preparation_of
+from tsgkit.treebank.relabel import Relabelling, labels_of, read_relabelling
+
+TREE = Tree.fromstring("(S (NP-SB (DT the) (NN -Fpa-)) (VN (V ran)) (X (PU .)) (PU !))")
+
+
+def applied(rules, tree=TREE):
+    result = Relabelling.parse(rules).apply(tree)
+    return None if result is None else format_tree(result)
+
+
+@pytest.mark.parametrize(
+    ("rules", "tree"),
+    [
+        ("", "(S (NP-SB (DT the) (NN -Fpa-)) (VN (V ran)) (X (PU .)) (PU !))"),
+        ("tag NN DT -> N", "(S (NP-SB (N the) (N -Fpa-)) (VN (V ran)) (X (PU .)) (PU !))"),
+        ("phrase NN -> N", "(S (NP-SB (DT the) (NN -Fpa-)) (VN (V ran)) (X (PU .)) (PU !))"),
+        ("phrase *-* -> $1", "(S (NP (DT the) (NN -Fpa-)) (VN (V ran)) (X (PU .)) (PU !))"),
+        ("phrase *-* -> $2:$1", "(S (SB:NP (DT the) (NN -Fpa-)) (VN (V ran)) (X (PU .)) (PU !))"),
+        ("phrase VN splice", "(S (NP-SB (DT the) (NN -Fpa-)) (V ran) (X (PU .)) (PU !))"),
+        ("tag PU drop", "(S (NP-SB (DT the) (NN -Fpa-)) (VN (V ran)))"),
+        ("phrase NP* drop", "(S (VN (V ran)) (X (PU .)) (PU !))"),
+        ("word -Fpa- -> -LRB-\nword ! drop", "(S (NP-SB (DT the) (NN -LRB-)) (VN (V ran)) (X (PU .)))"),
+        ("# a comment\n\nphrase VN keep\nphrase * splice", "(VROOT (DT the) (NN -Fpa-) (VN (V ran)) (PU .) (PU !))"),
+        ("phrase S NP* X splice\nphrase VN drop", "(VROOT (DT the) (NN -Fpa-) (PU .) (PU !))"),
+        ("tag V -> W\ntag W -> V\ntag PU -> $.", "(S (NP-SB (DT the) (NN -Fpa-)) (VN (W ran)) (X ($. .)) ($. !))"),
+        ("tag * drop", None),
+    ],
+)
+def test_rules(rules, tree):
+    assert applied(rules) == tree
+
+
+def test_a_label_is_never_empty():
+    assert applied("phrase *S -> $1", Tree.fromstring("(S (A b))")) == "(S (A b))"
+
+
+@pytest.mark.parametrize(
+    ("rules", "problem"),
+    [
+        ("label A -> B", "1: 'label': a line begins with one of tag, phrase, word"),
+        ("tag A", "1: after 'tag' come patterns"),
+        ("\ntag A ->", "2: one new label follows ->"),
+        ("tag A -> B C", "one new label follows ->"),
+        ("tag -> B", "one new label follows ->"),
+        ("tag A* -> $2", "$2: a pattern of this line has fewer stars"),
+        ("tag A splice", "only phrases can be spliced out"),
+        ("tag A\\ drop", "nothing follows the last backslash"),
+        ("tag A remove", "or one of keep, drop, splice"),
+    ],
+)
+def test_wrong_rules(rules, problem):
+    with pytest.raises(TreebankError) as caught:
+        Relabelling.parse(rules, "my.labels")
+    assert problem in str(caught.value)
+    assert str(caught.value).startswith("my.labels:")
+
+
+def test_files(tmp_path):
+    (tmp_path / "a").write_text("tag A -> B\n")
+    assert read_relabelling(str(tmp_path / "a")) == "tag A -> B\n"
+    (tmp_path / "a").write_bytes(b"tag A -> \xff\n")
+    with pytest.raises(TreebankError, match="not UTF-8"):
+        read_relabelling(str(tmp_path / "a"))
+
+
+def test_the_inverse():
+    rules = Relabelling.parse("tag PU -> .\ntag N* -> N\nphrase VN -> VP\nphrase X drop")
+    inverse = rules.inverse(labels_of([TREE]))
+    assert inverse == {"tag": {".": "PU", "N": "NN"}, "phrase": {"VP": "VN"}}
+    assert rules.inverse({"tag": ["NN", "NP", "PU", "."], "phrase": []}) == {"tag": {}, "phrase": {}}
+
+
+def test_rules_are_stored_and_taken_back():
+    cleaning = Cleaning(relabelling="tag PU -> .\nphrase VN splice")
+    corpus = prepare([TREE], cleaning, Binarization("right", 0), UnknownWords("one", 0), parameters="new")
+    preparation = preparation_of(corpus)
+    assert preparation == Preparation.from_dict(preparation.to_dict())
+    assert preparation.cleaning == cleaning
+    assert preparation.parameters == "new"
+    decoded = preparation.decode(next(corpus.trees()))
+    assert format_tree(decoded) == "(TOP (S (NP (DT the) (NN -Fpa-)) (V ran) (X (. .)) (. !)))"
+    restored = preparation.with_original_labels(decoded)
+    assert format_tree(restored) == "(TOP (S (NP (DT the) (NN -Fpa-)) (V ran) (X (PU .)) (PU !)))"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"original_labels": {"word": {"a": "b"}}},
+        {"original_labels": {"tag": {"a": 1}}},
+        {"original_labels": {"tag": {"a": ""}}},
+        {"original_labels": 7},
+        {"parameters": 7},
+        {"cleaning": {**Cleaning().to_dict(), "relabelling": "nonsense"}},
+        {"cleaning": {**Cleaning().to_dict(), "relabelling": 7}},
+    ],
+)
+def test_damaged_preparations_are_refused(damage):
+    values = {**Preparation(Cleaning()).to_dict(), **damage}
+    with pytest.raises(ValueError, match="the preparation is not one"):
+        Preparation.from_dict(values)
