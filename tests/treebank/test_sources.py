@@ -54,9 +54,9 @@ def corpora(tmp_path, monkeypatch):
     return add
 
 
-def test_nltk_word_order(corpora):
+def test_nltk_word_order(corpora, tmp_path):
     """NLTK follows the order of the elements, tsgkit the positions."""
-    corpora("alpino.xml", lambda root, _: None, f"<alpino>{ALPINO}</alpino>")
+    (tmp_path / "alpino.xml").write_text(f"<alpino>{ALPINO}</alpino>")
     corpora("alpino", lambda root, _: AlpinoCorpusReader(root, tagset="alpino"), "")
     (tree,) = read_trees("nltk:alpino")
     assert tree.leaves() == ["Kim", "sleeps"]
