@@ -59,7 +59,7 @@ def test_what_comes_with_the_package():
     assert READERS.names == (
         *("brackets", "export", "tigerxml", "alpino", "genia", "ftb", "sinica", "discbracket", "conllu"),
     )
-    assert WRITERS.names == ("line", "pretty", "export", "tigerxml", "discbracket")
+    assert WRITERS.names == ("line", "pretty", "words", "export", "tigerxml", "discbracket")
     for name in READERS.names:
         assert isinstance(READERS[name], Reader)
 
@@ -95,7 +95,7 @@ def test_a_wrong_format_is_named(tmp_path, readers):
         UsageError, match=r"format 'tiger': must be one of auto, brackets, export, .*, conllu, tagged, json"
     ):
         next(read_trees("village", format="tiger"))
-    with pytest.raises(UsageError, match="writer 'tiger': must be one of line, pretty, export"):
+    with pytest.raises(UsageError, match="writer 'tiger': must be one of line, pretty, words, export"):
         write_trees([], tmp_path / "x", "tiger")
     assert not (tmp_path / "x").exists()
 
@@ -166,7 +166,7 @@ def test_a_broken_reader_of_another_package_has_a_remedy(monkeypatch, tmp_path):
 
 def test_writers_of_others(monkeypatch, tmp_path):
     table = Registry("writer", "tsgkit.writers", WRITERS._built_in)
-    table.register("words", lambda trees: (" ".join(tree.leaves()) + "\n" for tree in trees))
+    table.register("sentences", lambda trees: (" ".join(tree.leaves()) + "\n" for tree in trees))
     monkeypatch.setattr(sources, "WRITERS", table)
-    write_trees([Tree("S", [Tree("N", ["a"]), Tree("V", ["b"])])], tmp_path / "x.gz", "words")
+    write_trees([Tree("S", [Tree("N", ["a"]), Tree("V", ["b"])])], tmp_path / "x.gz", "sentences")
     assert gzip.decompress((tmp_path / "x.gz").read_bytes()) == b"a b\n"

@@ -225,13 +225,13 @@ def test_labels_are_restored(tsgkit, tmp_path):
     (tmp_path / "bank").write_text(
         "(S (NP (N1 dog)) (VP (V ran)) (PUNCT .))\n(S (NP (N2 cat)) (VP (V ran)) (PUNCT .))\n"
     )
-    tsgkit("train", "-q", "--labels=my.labels", "bank", "-o", "m")
+    tsgkit("train", "-q", "--model=cfg", "--labels=my.labels", "bank", "-o", "m")
     parsed = tsgkit("parse", "-q", "m", text="dog ran .\n").stdout
     assert parsed == "(TOP (S (NP (N dog)) (VP (V ran)) (. .)))\n"
     restored = tsgkit("prepare", "--restore-labels=m", "-", text=parsed).stdout
     assert restored == "(TOP (S (NP (N dog)) (VP (V ran)) (PUNCT .)))\n"
-    tsgkit("train", "-q", "bank", "-o", "m")
-    assert "this model has no labels to restore" in tsgkit("prepare", "--restore-labels=m", "-", code=2).stderr
+    tsgkit("train", "-q", "--model=cfg", "bank", "-o", "plain")
+    assert "this model has no labels to restore" in tsgkit("prepare", "--restore-labels=plain", "-", code=2).stderr
 
 
 def test_evaluation_by_preset(tsgkit, tmp_path):
