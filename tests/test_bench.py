@@ -1,12 +1,15 @@
 """The benchmarks run at a tiny scale and print what they should; their figures mean nothing at that scale."""
 
 import importlib
+import json
 import re
 
+import numpy as np
 import pytest
 from nltk.tree import Tree
 
-from tsgkit.treebank import FlatCorpus
+from tsgkit.models.subcategories import fragments_of_sites
+from tsgkit.treebank import FlatCorpus, load, write_trees
 
 TINY = ("--train=60", "--sentences=8", "--repeat=1")
 JAVA = """#!/bin/sh
@@ -110,6 +113,52 @@ def test_markovisation(bench):
 def test_markovisation_needs_both_treebanks(bench):
     assert "--train and --dev go together" in bench("markovisation", "--dev=village:dev", code=2)
     assert "--slices=all: must be among" in bench("markovisation", "--slices=all", code=2)
+
+
+def test_acceptance(bench, tmp_path):
+    village = tmp_path / "village" / "train.mrg"
+    village.parent.mkdir()
+    write_trees(load("village", "dev")[:20], village)
+    text = bench(
+        "acceptance", f"--train={village}", f"--larger={village}", "--iterations=2", f"--record={tmp_path}/r.json"
+    )
+    rows = table(text, "setting")[1:]
+    assert [rows[0][0], rows[-1][0]] == ["Dirichlet process", "village, 20 trees"]
+    record = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
+    assert record["tables"]["acceptance"]["rows"] == rows
+    assert record["runs"]["Dirichlet process"]["trees"] == 20
+    assert "--train=TREEBANK is needed" in bench("acceptance", code=2)
+
+
+def test_what_could_be_inserted():
+    """Of three fragments, two differ in an adverb beside an internal node; one has it at its root."""
+    module = importlib.import_module("tools.bench.insertion_bound")
+    corpus = FlatCorpus.from_trees(
+        Tree.fromstring(text)
+        for text in ("(S (X (R r) (X (A a))) (B b))", "(S (X (A a)) (B b))", "(S (X (R r) (X (Y y))) (B b))")
+    )
+    table = fragments_of_sites(corpus, (corpus.label == corpus.label[0]).astype(np.uint8))
+    assert module.bound(table, 1) == {"types": 3, "changed": 2, "left": 2, "auxiliary": 1}
+    root = fragments_of_sites(corpus, np.isin(corpus.label, corpus.label[[0, 1]]).astype(np.uint8))
+    assert module.bound(root, 1)["changed"] == 0
+
+
+def test_insertion_bound(bench, tmp_path):
+    write_trees(load("village", "dev")[:20], tmp_path / "train.mrg")
+    text = bench("insertion_bound", f"--train={tmp_path}/train.mrg", "--iterations=2", "--name=village")
+    rows = table(text, "treebank")[1:]
+    assert [row[:3] for row in rows[:2]] == [["village", "right", "all"], ["village", "right", "count >= 2"]]
+    text = bench("insertion_bound", f"--train={tmp_path}/train.mrg", "--iterations=3", "--auxiliary")
+    assert all(int(row[2]) >= int(row[1]) > 0 for row in table(text, "beside the foot")[1:])
+
+
+def test_warm_start(bench, tmp_path):
+    sizes = ("--small=20", "--large=40", "--dev=3", "--scale=3")
+    text = bench("warm_start", *sizes, f"--record={tmp_path}/r.json")
+    rows = table(text, "model")[1:]
+    assert [row[:3] for row in rows[:3]] == [["tsg", "20", "-"], ["tsg", "40", "-"], ["tsg", "40", "small"]]
+    assert [row[3] for row in rows[3:]] == ["12", "12", "3"]
+    assert json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["tables"]["start"]["rows"] == rows
 
 
 @pytest.mark.slow

@@ -167,6 +167,16 @@ def wsj_sample() -> tuple[Path, Path] | None:
     return (train, dev) if train.exists() and dev.exists() else None
 
 
+def train_file(arguments: dict[str, Any]) -> str:
+    """The file of --train, or that of the WSJ sample."""
+    if arguments["--train"] is not None:
+        return str(arguments["--train"])
+    found = wsj_sample()
+    if found is None:
+        raise UsageError("--train=TREEBANK is needed: TSGKIT_TREEBANKS names no folder with the WSJ sample")
+    return str(found[0])
+
+
 def read_treebank(name: str, train: str | Path, dev: str | Path) -> Treebank:
     return Treebank(name, list(read_trees(train)), cleaned(read_trees(dev)))
 

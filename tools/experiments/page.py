@@ -67,10 +67,8 @@ class Page:
 
         The runs are recorded without the quantities of every iteration.
         """
-        versions = {name: version(name) for name in ("numpy", "nltk")}
-        versions = {"tsgkit": __version__, "Python": platform.python_version(), **versions}
-        kept = {stem: {name: figures[name] for name in figures if name != "history"} for stem, figures in runs.items()}
-        self.record = {"command": command, "commit": commit(), "versions": versions, "runs": kept}
+        self.record = record_of(command, runs)
+        versions = self.record["versions"]
         seconds = sum(figures["seconds"] or 0.0 for figures in runs.values())
         self.text(
             f"Computed by ``{command}`` with {', '.join(f'{name} {number}' for name, number in versions.items())}."
@@ -82,9 +80,9 @@ class Page:
         folder.mkdir(parents=True, exist_ok=True)
         for name, draw in self.figures.items():
             save_figure(draw, folder / f"{self.stem}-{name}.svg")
-        tables = {piece.name: piece.values() for piece in self.pieces if isinstance(piece, Table)}
-        with open_output(folder / f"{self.stem}.json") as file:
-            file.write(json.dumps({**self.record, "tables": tables}, indent=1, ensure_ascii=False) + "\n")
+        save_record(
+            folder / f"{self.stem}.json", self.record, [each for each in self.pieces if isinstance(each, Table)]
+        )
         with open_output(folder / f"{self.stem}.rst") as file:
             file.write(
                 "\n".join(piece if isinstance(piece, str) else piece.directive(self.stem) for piece in self.pieces)
@@ -112,6 +110,26 @@ class Table:
     def text(self) -> str:
         """As the terminal has it."""
         return "".join(f"   {line}\n" for line in columns(self.head, self.rows, self.n_left).splitlines())
+
+
+def record_of(command: str, runs: Mapping[str, Figures]) -> Figures:
+    """How runs came about, and their figures without the quantities of every iteration."""
+    versions = {name: version(name) for name in ("numpy", "nltk")}
+    versions = {"tsgkit": __version__, "Python": platform.python_version(), **versions}
+    kept = {stem: {name: figures[name] for name in figures if name != "history"} for stem, figures in runs.items()}
+    return {"command": command, "commit": commit(), "versions": versions, "runs": kept}
+
+
+def save_record(path: Path, record: Figures, tables: Sequence[Table]) -> None:
+    """Write a file of recorded runs; see ``docs/recorded_tables.py``."""
+    values = {table.name: table.values() for table in tables}
+    with open_output(path) as file:
+        file.write(json.dumps({**record, "tables": values}, indent=1, ensure_ascii=False) + "\n")
+
+
+def write_record(path: Path, command: str, runs: Mapping[str, Figures], tables: Sequence[Table]) -> None:
+    """Write the runs of a benchmark and the tables of them."""
+    save_record(path, record_of(command, runs), tables)
 
 
 def commit() -> str:
