@@ -3,7 +3,7 @@
 import copy
 import inspect
 import pickle
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import pytest
 
@@ -12,6 +12,7 @@ from tsgkit.errors import UsageError
 from tsgkit.estimators import CFG, SRTSG, TSG, Estimator, InsertionTSG, NotFittedError, estimator_of
 from tsgkit.inference.entry import MODELS
 from tsgkit.inference.loop import Run
+from tsgkit.inference.recipes import RECIPES
 from tsgkit.model_options import model_settings
 from tsgkit.settings import SettingError
 from tsgkit.tools import train
@@ -69,6 +70,24 @@ def test_parameters_are_kept_as_given():
     assert model.model.preparation.binarization == binarization
     assert model.model.preparation.lexicon.settings == unknown
     assert copy.deepcopy(model).model is model.model
+
+
+def test_a_recipe_decides_what_is_not_given():
+    recipe = RECIPES["cohn2010"]
+    model = TSG(recipe="cohn2010", iterations=2)
+    assert model.settings() == replace(recipe.settings, iterations=2)
+    assert (model.binarization, model.unknown) == (recipe.binarization, recipe.unknown)
+    assert TSG(**model.get_params()).get_params() == model.get_params()
+    assert model.fit("village:dev").model.info["settings"]["recipe"] == "cohn2010"
+    with pytest.raises(UsageError, match="it is one for the model tsg"):
+        SRTSG(recipe="cohn2010")
+
+
+def test_training_from_a_start():
+    first = TSG(iterations=3, average=1).fit("village:dev")
+    again = TSG(iterations=3, average=1).fit("village:dev", start=first.model)
+    assert again.model.info["start"]["trees_drawn"] == 0
+    assert again.history_["log_joint"][0] > first.history_["log_joint"][0]
 
 
 def test_callbacks_see_every_iteration_and_can_stop():

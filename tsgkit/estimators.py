@@ -10,7 +10,7 @@ import inspect
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from html import escape
 from typing import Any, ClassVar, Self
 
@@ -21,7 +21,9 @@ from tsgkit.evaluation import Evaluation, Parameters
 from tsgkit.inference.entry import MODELS, ModelEntry, entry_of
 from tsgkit.inference.loop import RunInMemory
 from tsgkit.inference.phases import Record
+from tsgkit.inference.recipes import RECIPES
 from tsgkit.inference.settings import Settings
+from tsgkit.inference.start import Start
 from tsgkit.inference.training import Training
 from tsgkit.models.fragments import FragmentTable
 from tsgkit.models.model import Model
@@ -104,6 +106,7 @@ class Estimator:
         How sentences are parsed; the defaults unless given.
     **settings
         The settings of the model, by name. Each has the default of the option of the same name of ``tsgkit train``.
+        With `recipe`, all others that are not given are those of the recipe, and so are `binarization` and `unknown`.
 
     Attributes
     ----------
@@ -122,6 +125,8 @@ class Estimator:
         if strays := [name for name in params if name not in names]:
             guess = did_you_mean(strays[0], names)
             raise TypeError(f"{type(self).__name__} has no parameter {strays[0]!r}{guess}")
+        if params.get("recipe") is not None:
+            names |= self._choices_of(params["recipe"])
         for name, default in names.items():
             setattr(self, name, params.get(name, default))
         self.history_, self.evaluation_ = {}, None
@@ -144,6 +149,14 @@ class Estimator:
     def _param_names(cls) -> dict[str, Any]:
         """All parameters with their defaults."""
         return {each.name: each.default for each in fields(cls._entry().settings)} | COMMON
+
+    @classmethod
+    def _choices_of(cls, name: str) -> dict[str, Any]:
+        """The parameters that a recipe decides."""
+        recipe = RECIPES.require(name, "recipe")
+        if recipe.settings.kind != cls.kind:
+            raise UsageError(f"recipe {name!r}: it is one for the model {recipe.settings.kind}")
+        return {**asdict(recipe.settings), "binarization": recipe.binarization, "unknown": recipe.unknown}
 
     # ---- parameters ----------------------------------------------------------------------------------
 
@@ -189,6 +202,7 @@ class Estimator:
         trees: Trees,
         y: object = None,
         *,
+        start: Model | None = None,
         raw: RawText | None = None,
         raw_settings: RawTextSettings | None = None,
         callback: Callback | None = None,
@@ -202,6 +216,9 @@ class Estimator:
             `tsgkit.read_trees`.
         y : object
             Not used; scikit-learn passes it.
+        start : Model, optional
+            Of the same kind, trained on other trees: the training begins with its last sample, as with ``tsgkit train
+            --start``; see `tsgkit.inference.start`.
         raw : path, or iterable of paths or of sentences, optional
             Sentences without trees to learn from, too: teachers trained on `trees` parse them by their product, and the
             model is trained on both. A file has one sentence per line; otherwise each sentence is a sequence of words.
@@ -222,7 +239,8 @@ class Estimator:
         corpus = prepare(read_trees(trees), getattr(self, "cleaning", None), binarization, unknown)
         params = self.get_params()
         options = {"seed": params["seed"], "threads": params["threads"]}
-        training = Training(corpus, self.settings(), **options)
+        begin = None if start is None else Start(start)
+        training = Training(corpus, self.settings(), **options, begin=begin)
         n_before, watch = 0, watch_of(callback, training.iterations)
         if raw is not None:
             if not training.iterations:
@@ -231,7 +249,7 @@ class Estimator:
             n_before = sentences.settings.teachers * training.iterations
             watch = watch_of(callback, n_before + training.iterations)
             corpus = corpus_with_raw_text(corpus, self.settings(), sentences, watch=watch, **options)
-            training = Training(corpus, self.settings(), **options)
+            training = Training(corpus, self.settings(), **options, begin=begin)
         run = RunInMemory(training, shifted(watch, n_before))
         self._model, self._parser = run.run(), None
         self.history_, self.evaluation_ = run.history, None

@@ -9,11 +9,9 @@ from tsgkit.errors import UsageError
 from tsgkit.inference.entry import MODELS
 from tsgkit.inference.recipes import RECIPES, Recipe
 from tsgkit.inference.srtsg_phases import SitePhase, SplitPhase, Unsplit
-from tsgkit.inference.tsg import TsgSettings
 from tsgkit.model_options import fill_preparation, model_settings, recipe_of
 from tsgkit.models.model import Model
 from tsgkit.options import binarization_of, unknown_of
-from tsgkit.settings import SettingError
 from tsgkit.tools import train
 from tsgkit.treebank import Binarization, UnknownWords, load, prepare, write_trees
 
@@ -89,8 +87,6 @@ def test_given_options_replace_choices_and_this_is_said():
     assert settings_of("--recipe=shindo2012", "--chains=2")[1] == ["--chains=2 instead of 10"]
     with pytest.raises(UsageError, match="cohn2011"):
         settings_of("--recipe=cohn2011")
-    with pytest.raises(SettingError, match="recipe 'cohn2011'"):
-        TsgSettings(recipe="cohn2011")
     assert settings_of() == (MODELS["srtsg"].settings(), [])
 
 

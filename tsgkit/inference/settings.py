@@ -7,7 +7,6 @@ classes.
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tsgkit.plugins import RECIPES
 from tsgkit.settings import Checked
 
 
@@ -31,7 +30,7 @@ class SamplingSettings(Settings):
     Parameters
     ----------
     recipe : str, optional
-        The recipe that the settings come from; see `tsgkit.inference.recipes`. Others than the recipe's replace it.
+        The name of the recipe that the settings come from, if they come from one; see `tsgkit.inference.recipes`.
     type_moves : int
         Number of proposals after every sweep to change all occurrences of a fragment or refined rule at once.
     average : int
@@ -52,7 +51,6 @@ class SamplingSettings(Settings):
     anneal_iterations: int = 0
 
     def __post_init__(self) -> None:
-        self.require_choice("recipe", (None, *RECIPES.names))
         self.require_least(0, "type_moves", "anneal_iterations")
         self.require_least(1, "average", "average_every", "anneal_from")
 
