@@ -88,23 +88,23 @@ class Subcategories:
 
     @property
     def exists(self) -> np.ndarray:
-        """Whether each of the symbols ``2 group + option`` is there."""
+        """Whether each of the symbols ``2 group + option`` exists."""
         return np.stack([np.ones(len(self.n_options), dtype=bool), self.n_options > 1], axis=1).ravel()
 
     @property
     def number(self) -> np.ndarray:
-        """The number of each symbol ``2 group + option`` among those that are there; -1 otherwise."""
+        """The number of each symbol ``2 group + option`` among those that exist; -1 otherwise."""
         exists = self.exists
         return np.where(exists, np.cumsum(exists) - 1, -1).astype(np.int32)
 
     @property
     def label(self) -> np.ndarray:
-        """The label of every symbol that is there."""
+        """The label of every symbol that exists."""
         return np.repeat(self.group_label, 2)[self.exists]
 
     @property
     def parent(self) -> np.ndarray:
-        """The group of every symbol that is there."""
+        """The group of every symbol that exists."""
         return np.repeat(np.arange(len(self.group_label), dtype=np.int32), 2)[self.exists]
 
     @property
@@ -173,7 +173,7 @@ def make_sampler(
     back_off: BackOff = UNREFINED_ROOT,
     seed: int = 0,
 ) -> SplitSampler:
-    """A sampler with nobody seated."""
+    """A sampler with empty restaurants."""
     return SplitSampler(
         trees,
         groups,
@@ -231,7 +231,7 @@ class RuleMeans:
 
 
 def restored_sums(values: dict[str, np.ndarray], n_samples: np.ndarray, sample: dict[str, np.ndarray]) -> int:
-    """The number of samples in sums over them, after a look at whether each is a sum of arrays like a sample's."""
+    """The number of samples in sums over them; a ValueError unless each is a sum of arrays like a sample's."""
     require_amounts(n_samples, "int64", (1,))
     if set(values) != (set(sample) if n_samples[0] else set()):
         raise ValueError("the mean is not one of these quantities")
@@ -389,7 +389,7 @@ class RefinedGrammar:
         """The rules that restaurants have seen, at every level."""
         blocks, cells = self.blocks, Cells.of(self.blocks, self.number)
         word = self.trees.rule_word[blocks["rule"][cells.block]]
-        # Words with classes have restaurants of their own.
+        # Words with classes have separate restaurants.
         is_rule = blocks["word_class"][cells.block] < 0
         symbol = 2 * blocks["group"][cells.block] + cells.option
         for name, context in self.levels.used:
@@ -468,7 +468,7 @@ class RefinedGrammar:
             tag, word, klass = int(trees.rule_label[rule]), int(trees.rule_word[rule]), int(self.words.rule_class[rule])
             put(tag, klass, word, weights["word"][word_cell[rule]])
             tags_of.setdefault((word, klass), []).append(tag)
-        # Tags that a word was not seen with, where they have a noticeable share of its occurrences.
+        # Tags that a word was not seen with, if their expected share of its occurrences is at least the minimum.
         n_seen = np.bincount(trees.rule_word[trees.rule_word >= 0], weights=trees.rule_count[trees.rule_word >= 0])
         expected = np.zeros_like(unseen)
         np.add.at(expected, self.label, of_class * self.symbol_frequency[:, None])
@@ -490,7 +490,7 @@ class RefinedGrammar:
         return words
 
     def raw_grammar(self, fine: WeightedGrammar) -> WeightedGrammar:
-        """The treebank's own rules by relative frequency, with the words of the fine grammar."""
+        """The unrefined rules of the treebank by relative frequency, with the words of the fine grammar."""
         trees = self.trees
         total = np.bincount(self.label, weights=self.symbol_frequency, minlength=self.n_labels)
         share = np.ones(fine.n_symbols)

@@ -45,7 +45,7 @@ from tsgkit.models.srtsg import (
 )
 from tsgkit.treebank import FlatCorpus
 
-# Of the coarser grammars, which only prune: every refined rule gives away this much of its count.
+# Of the coarser grammars, which only prune: the discount of every refined rule.
 COARSE_DISCOUNT = 0.5
 COARSE_STRENGTH = 1.0
 NO_CHILD = -1
@@ -54,7 +54,7 @@ NO_CHILD = -1
 def make_site_sampler(
     trees: TreeArrays, words: Words, subcategories: Subcategories, levels: Levels, *, base: str, seed: int = 0
 ) -> RefinedSampler:
-    """A sampler of sites with nobody seated; the levels are of `site_levels`."""
+    """A sampler of sites with empty restaurants; the levels are of `site_levels`."""
     return RefinedSampler(
         trees,
         subcategories.label,
@@ -109,7 +109,7 @@ class WeightTable:
         return cls(rows, state[f"{name}_weight"])
 
     def add(self, rows: np.ndarray, weight: np.ndarray) -> None:
-        """Add weights; rows that are there already keep theirs and get more."""
+        """Add weights to those of existing rows, and new rows."""
         rows = np.concatenate([self.rows, rows])
         self.rows, place = np.unique(rows, axis=0, return_inverse=True)
         weights = np.concatenate([self.weight, weight])
@@ -117,7 +117,7 @@ class WeightTable:
         self.weight = np.bincount(place.ravel(), weights=weights, minlength=len(self.rows)).astype(np.float64)
 
     def found(self, rows: np.ndarray) -> np.ndarray:
-        """The weights of these rows, 0 for those that are not there."""
+        """The weights of these rows, 0 for missing ones."""
         weight_of = dict(zip(map(tuple, self.rows.tolist()), self.weight.tolist(), strict=True))
         return np.array([weight_of.get(tuple(row), 0.0) for row in rows.tolist()])
 
@@ -193,7 +193,7 @@ class SiteMeans:
         parts = checked_parts(state["parts"], trees, symbol_label)
         means.number_of = {(rule, left, right): number for number, (rule, left, right) in enumerate(parts.tolist())}
         if len(means.number_of) < len(parts):
-            raise ValueError("a part stands twice")
+            raise ValueError("a part occurs twice")
         n_symbols = np.bincount(symbol_label, minlength=trees.n_labels)
         means.fragments = WeightTable.restored(state, "fragments", [len(parts), len(symbol_label)])
         first = np.searchsorted(symbol_label, np.arange(trees.n_labels))
@@ -228,7 +228,7 @@ def checked_parts(parts: np.ndarray, trees: TreeArrays, symbol_label: np.ndarray
         if (trees.rule_label[rule[child[goes_on]]] != wanted[goes_on]).any() or (
             symbol_label[-2 - child[is_frontier]] != wanted[is_frontier]
         ).any():
-            raise ValueError("a part has another label than its place")
+            raise ValueError("a part has another label than the child of its rule")
     return parts
 
 
@@ -267,7 +267,7 @@ def sample_values(sampler: RefinedSampler, words: Words, levels: Levels) -> dict
 class SiteGrammar:
     """The transform of a mean of samples, and coarser grammars to prune it.
 
-    Symbols: sites ``x_k`` as `Subcategories.number` counts them, then ``x_k'``, then ``x_k*`` (a site or going on),
+    Symbols: sites ``x_k`` as `Subcategories.number` counts them, then ``x_k'``, then ``x_k*`` (a site or internal),
     then those of `BackOffSymbols`, then for every label ``x?`` (any subcategory), then private symbols.
 
     Parameters
@@ -298,7 +298,7 @@ class SiteGrammar:
         self.n_symbols, self.n_labels = len(self.label), trees.n_labels
         self.first = np.searchsorted(self.label, np.arange(self.n_labels))
         self.back_off = BackOffSymbols(self.levels, self.label, self.n_labels, 3 * self.n_symbols)
-        # Of rules whose words have the same tag and class, the first stands for all.
+        # Rules whose words have the same tag and class share a restaurant, numbered by the first of them.
         self.word_restaurant = np.arange(trees.n_rules)
         is_word = words.rule_class >= 0
         if is_word.any():
@@ -318,7 +318,7 @@ class SiteGrammar:
         return self.means.mean(f"{used[0][0]}_bridge") if used else np.ones(self.n_symbols)
 
     def add_rules(self, value: np.ndarray, parent: np.ndarray, rule: np.ndarray, children: list[np.ndarray]) -> None:
-        """Rules with symbols in place of their labels; what is given as a child that is not there does not matter."""
+        """Rules with symbols in place of their labels; the symbol of a missing child is ignored."""
         left, right = children
         others = self.trees.rule_left_label[rule] >= 0
         right = np.where(self.trees.rule_right_label[rule] >= 0, right, -1)
@@ -388,12 +388,12 @@ class SiteGrammar:
         return self.add_words() if self.words.classes else list(self.corpus.words)
 
     def rule_probabilities(self, rows: np.ndarray) -> np.ndarray:
-        """The base's probabilities of refined rules, before their children stop or go on.
+        """The base probabilities of refined rules, without the factors for sites and internal children.
 
         Parameters
         ----------
         rows : ndarray of int with four columns
-            Treebank rule, refined symbol, symbols of the children; -1 for a child that is not there.
+            Treebank rule, refined symbol, symbols of the children; -1 for a missing child.
         """
         trees, means, words = self.trees, self.means, self.words
         rule, symbol = rows[:, 0], rows[:, 1]
@@ -482,7 +482,7 @@ class SiteGrammar:
         base_bridge : ndarray, one per label
         """
         trees = self.trees
-        # Every word once more, without weight: those that no symbol has cached are there, too.
+        # Every word once more, without weight, so that words without a cached rule are included.
         extra = np.flatnonzero(self.words.rule_class >= 0)
         n_extra = len(extra)
         none = np.full(len(rule), -1)
