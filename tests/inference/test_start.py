@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from nltk.tree import Tree
 from reference import pyp
+from reference.sr_sites import Reference as RefinedReference
 from reference.tsg import Reference
 
 from tsgkit._codes import SITE
@@ -13,16 +14,16 @@ from tsgkit.errors import UsageError
 from tsgkit.inference.cfg import CfgSettings
 from tsgkit.inference.insertion import InsertionSettings
 from tsgkit.inference.loop import Run
-from tsgkit.inference.srtsg import SrSettings
+from tsgkit.inference.srtsg import SRTSG, SrSettings
 from tsgkit.inference.srtsg_start import transferred_splits
 from tsgkit.inference.start import Start, keys_of
 from tsgkit.inference.training import Training
 from tsgkit.inference.tsg import TSG, TsgSettings
 from tsgkit.models.model import Model
-from tsgkit.models.srtsg import Subcategories
+from tsgkit.models.srtsg import Subcategories, lexical_shares, refined_probabilities
 from tsgkit.models.subcategories import SubcategoryTable
 from tsgkit.tools import train
-from tsgkit.treebank import Binarization, UnknownWords, load, prepare, write_trees
+from tsgkit.treebank import Binarization, Cleaning, UnknownWords, load, prepare, write_trees
 
 SHORT = {"average": 2, "average_every": 1}
 SETTINGS = {
@@ -41,8 +42,10 @@ OLD, NEW = TREES[:60], [*TREES[90:100], *TREES[20:60], *TREES[20:22], *TREES[100
 
 
 def corpus_of(trees, threshold=1, **binarization):
+    # The tiny trees below have X over X.
     return prepare(
         trees,
+        Cleaning(repeats=False),
         binarization=Binarization(**{"method": "right", "horizontal": 0, **binarization}),
         unknown=UnknownWords("unicode", threshold),
     )
@@ -161,6 +164,49 @@ def test_the_posterior_does_not_depend_on_the_start():
         if iteration % 3 == 0:
             seen[tuple(sampling.sampler.sites().tolist())] += 1
     expected = Reference(material.trees, *parameters.tolist()).marginal()
+    assert pyp.chi_square(seen, expected) > 1e-3
+
+
+def test_the_posterior_of_refined_trees_does_not_depend_on_the_start():
+    """The same with subcategories: those of X are the start's, Y is new and has none."""
+    old = [Tree.fromstring(text) for text in ("(TOP (X (X b)))", "(TOP (X (X a)))")]
+    new = [Tree.fromstring(text) for text in ("(TOP (X (X a)))", "(TOP (X (Y c)))")]
+    settings = SrSettings(splits=1, split_iterations=2, joint_iterations=2, merge=0.0, lexicon="rules", **SHORT)
+    begin = Start(trained(old, settings, threshold=0).model())
+    material = SRTSG.material(corpus_of(new, 0), settings, seed=1, threads=1)
+    sites = SRTSG.begin_with(begin, material, settings).refined_sites()
+    sampler, subcategories, trees = sites.sampler, sites.splits[-1], material.trees
+    assert dict(zip(material.corpus.labels, subcategories.n_symbols.tolist(), strict=True)) == {
+        "TOP": 1,
+        "X": 2,
+        "Y": 1,
+    }
+    pairs, label, n_labels = sampler.parameters().T, subcategories.label, trees.n_labels
+
+    def parameters(name):
+        kind, number = name[:2]
+        if kind == "G":
+            return tuple(pairs[4 * n_labels + 1 + number])
+        return tuple(pairs["HI".index(kind) * n_labels + (label[number] if kind == "H" else number)])
+
+    reference = RefinedReference(
+        trees,
+        label.tolist(),
+        parameters=parameters,
+        stop=sampler.stops().tolist(),
+        levels=3,
+        rule_base=refined_probabilities(trees, material.words, settings.base, subcategories).tolist(),
+        rule_class=[-1] * trees.n_rules,
+        lexical_share=lexical_shares(trees).tolist(),
+        class_word_base=[],
+    )
+    seen = Counter()
+    for iteration in range(1, 16001):
+        sampler.blocked_sweep(iteration, joint=True)
+        if iteration % 4 == 0:
+            is_site = sampler.sites()
+            seen[tuple(is_site.tolist()), tuple(np.where(is_site, sampler.symbols(), -1).tolist())] += 1
+    expected = reference.posterior(sampler.symbols().tolist(), True, lambda sites, symbols, *_: (sites, symbols))
     assert pyp.chi_square(seen, expected) > 1e-3
 
 
