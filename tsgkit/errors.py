@@ -43,6 +43,12 @@ class JobError(TsgkitError):
     exit_code = EXIT_FAILED
 
 
+class JobInterrupted(TsgkitError):
+    """The user has stopped the job before it had a result; the message says what it has kept."""
+
+    exit_code = EXIT_INTERRUPTED
+
+
 class UsageError(TsgkitError):
     """The value of an option is not allowed."""
 

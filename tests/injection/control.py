@@ -70,7 +70,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Result:
-    """How a command ended: its exit code, negative for a signal, what it printed, and which calls it made."""
+    """How a command ended: its exit code, negative for a signal, its messages, and which calls it made."""
 
     code: int
     said: str
@@ -135,9 +135,9 @@ class Injector:
             signal.signal(signal.SIGINT, signal.default_int_handler)
             os.chdir(folder)
             output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
-            null = os.open(os.devnull, os.O_RDONLY)
-            os.dup2(null, 0)
-            os.dup2(output, 1)
+            null = os.open(os.devnull, os.O_RDWR)
+            for descriptor in (0, 1):
+                os.dup2(null, descriptor)
             os.dup2(output, 2)
             self.control.count, self.control.hit, self.control.leader = 0, 0, os.getpid()
             self.control.at, self.control.action, self.control.error = fault.at, fault.action, fault.error

@@ -7,7 +7,7 @@ If one fails, the others are not affected.
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import numpy as np
 from tsgkit import __version__
 from tsgkit.distributed import Backend, Link, require_same_version
 from tsgkit.distributed.base import Shared
-from tsgkit.errors import OverwriteError
+from tsgkit.errors import JobInterrupted, OverwriteError
 from tsgkit.files import new_file
 from tsgkit.inference.checkpoint import beside, checkpoint_path, files_of_run, require_new
 from tsgkit.inference.convergence import QUANTITIES, Diagnosis, diagnose, kept_draws
@@ -352,7 +352,8 @@ def run_chain(shared: Shared, item: dict[str, Any], link: Link) -> dict[str, Any
     # What exists was checked before; a process that was killed may still hold its locks for a moment.
     options = {"resume": True, "force": True, "patience": SECONDS_FOR_LOCKS, "stopped": link.stopped}
     run = plan.run(corpus, item["seed"], Path(item["output"]), start, **options, watch=watch_of(link))
-    run.run()
+    with suppress(JobInterrupted):  # its checkpoint is written
+        run.run()
     return {"done": run.done, "history": {name: run.history[name] for name in QUANTITIES if name in run.history}}
 
 

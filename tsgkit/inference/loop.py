@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tsgkit.errors import OverwriteError, TsgkitError, UsageError
+from tsgkit.errors import JobInterrupted, OverwriteError, TsgkitError, UsageError
 from tsgkit.files import open_output, remove_parts
 from tsgkit.inference.checkpoint import (
     Checkpoint,
@@ -108,12 +108,15 @@ class Run:
         return self.training.iterations
 
     def run(self) -> Model:
-        """Train to the end, or until interrupted; in both cases the model is returned.
+        """Train to the end, or until interrupted; in both cases the model is written and returned.
 
-        It is written in both cases, too, but an unfinished model does not replace another one (`force`).
+        But an unfinished model does not replace another one (`force`).
 
         Raises
         ------
+        JobInterrupted
+            If the run was interrupted, and the model of the current state takes too long to compute; the state
+            itself is in the checkpoint.
         JobError
             If another process is training the same model.
         OverwriteError
@@ -160,19 +163,23 @@ class Run:
                 except Abandoned:
                     self.interrupted = True
                     self.go_back()
-            if not self.is_abandoned:
-                self.checkpoint()
-            return self.background.run(self.finish)
+            self.checkpoint()
+            try:
+                model = self.background.run(self.exported, self.is_cut_short)
+            except Abandoned:
+                raise JobInterrupted(
+                    f"interrupted after {self.done} iterations, which are in {checkpoint_path(self.output)};"
+                    " --resume continues from there. The model takes longer to compute and is not written"
+                ) from None
+            return self.finish(model)
 
     def go_back(self) -> None:
-        """Continue with the last state that was kept, because an iteration takes too long to wait for its end."""
+        """Return to the last state that was kept, because an iteration takes too long to wait for its end."""
         saved = self.kept
-        saved.save(checkpoint_path(self.output))
         self.done = saved.iteration
         self.history = {name: values.tolist() for name, values in saved.history.items()}
-        self.is_abandoned = True
         # The thread and the sampler are at work on the iteration that was given up.
-        self.background = Background()
+        self.is_abandoned, self.background = True, Background()
 
     def keep_state(self) -> None:
         """Keep a copy of the present state in memory."""
@@ -213,19 +220,21 @@ class Run:
         """Whether to stop before the current iteration has ended."""
         return self.interrupted or (self.stopped is not None and self.stopped())
 
+    def is_cut_short(self) -> bool:
+        """Whether somebody waits for the end of an interrupted run; callers of `watch` want its model."""
+        return self.done < self.iterations and (self.watch is None or self.stopped is not None)
+
     def snapshot(self) -> Checkpoint:
         history = {name: np.array(values) for name, values in self.history.items()}
         return Checkpoint(self.done, self.training.identity(), self.training.state(), history)
 
     def checkpoint(self) -> None:
-        self.keep_state()
+        if not self.is_abandoned:
+            self.keep_state()
         self.kept.save(checkpoint_path(self.output))
 
-    def finish(self) -> Model:
-        if self.is_abandoned:
-            self.training = self.training.copy()
-            self.training.restore(self.kept.state, self.kept.iteration)
-        model = self.exported()
+    def finish(self, model: Model) -> Model:
+        """Write the model and the records."""
         if self.done < self.iterations:
             self.keeps_other = is_other_result(self.output)
         if not self.keeps_other:
@@ -235,6 +244,9 @@ class Run:
 
     def exported(self) -> Model:
         """The model of the present state, with what was recorded."""
+        if self.is_abandoned:
+            self.training = self.training.copy()
+            self.training.restore(self.kept.state, self.kept.iteration)
         model = self.training.model()
         model.info["iterations"] = self.done
         # How long it took is not part of the model: the same training gives the same file.
@@ -308,8 +320,8 @@ class RunInMemory(Run):
     def checkpoint(self) -> None:
         """There are none."""
 
-    def finish(self) -> Model:
-        return self.exported()
+    def finish(self, model: Model) -> Model:
+        return model
 
 
 def is_other_result(path: Path) -> bool:
