@@ -24,7 +24,7 @@ from tsgkit.errors import EXIT_INTERRUPTED
 T = TypeVar("T")
 SECONDS_BETWEEN_LOOKS = 0.05
 # How long a call may go on after it was asked to stop, before it is given up.
-PATIENCE = 0.5
+PATIENCE = 0.3
 
 
 @contextmanager

@@ -63,8 +63,8 @@ class Run:
         Called after every iteration; returns whether to stop. By default a progress bar shows the run and Ctrl-C stops
         it.
     stopped : callable, optional
-        Asked during every iteration whether to stop; an iteration that then takes longer than half a second is given
-        up.
+        Asked during every iteration whether to stop; an iteration that then takes longer than a fraction of a second is
+        given up.
     patience : float
         Seconds to wait for a killed process that may still hold the lock of these files.
 
