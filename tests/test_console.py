@@ -16,6 +16,8 @@ import pytest
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = ["tutorial.rst", "howto-language.rst"]
+# Its commands read excerpts of treebanks that are not part of the project, from a folder ``formats``.
+PAGE_OF_EXCERPTS = "howto-treebanks.rst"
 COMPARE = doctest.OutputChecker().check_output
 
 
@@ -78,6 +80,12 @@ def compared(command, wanted, shown):
         return wanted
     assert IS_UPDATE, f"$ {command}\n{shown}\ninstead of\n{wanted}"
     return re.sub(r"\b\d+\.\d+ s\b( \([\d.]+)?", lambda found: "... s" + (" (..." if found[1] else ""), shown)
+
+
+@pytest.mark.slow
+def test_commands_on_excerpts(formats, console):
+    (console.folder / "formats").symlink_to(formats)
+    test_commands_on_page(PAGE_OF_EXCERPTS, console)
 
 
 @pytest.mark.parametrize("name", PAGES)

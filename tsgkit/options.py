@@ -51,7 +51,9 @@ class Reading:
             raise
 
     def report(self) -> None:
-        """Print to stderr which trees were left out or changed, if the options allow it."""
+        """Print to stderr which trees were left out or changed, if the options allow it, and if there were none."""
+        if not self.n_trees[0] and not self.skipped:
+            print("tsgkit: there were no trees", file=sys.stderr)
         if self.reattached is not None:
             n_trees = len(self.reattached)
             print(f"tsgkit: made {n_trees} tree{'s'[: n_trees != 1]} continuous", file=sys.stderr)

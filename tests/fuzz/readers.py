@@ -1,13 +1,18 @@
 """Fuzz targets of the readers of treebank formats: valid inputs, their tokens, and what must hold of what was read."""
 
+import functools
 import io
 from collections.abc import Callable
 from pathlib import Path
+
+from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError
 from tsgkit.treebank.brackets import read_brackets
 from tsgkit.treebank.discbracket import format_discbracket
 from tsgkit.treebank.formats import READERS, ReadOptions
+from tsgkit.treebank.presets import load_preset, parse_preset
+from tsgkit.treebank.relabel import Relabelling, labels_of, restored
 from tsgkit.treebank.sources import validate_tree
 from tsgkit.treebank.tigerxml import write_tigerxml
 
@@ -73,6 +78,63 @@ def target_of_reader(name: str) -> Callable[[bytes, Path], None]:
     return read
 
 
+known_preset = functools.cache(load_preset)
+
+
+def variants(data: bytes, folder: Path) -> None:
+    """Brackets with the options of the presets that have some."""
+    lines = data.decode("utf-8", "replace").splitlines(keepends=True)
+    for name in VARIANTS:
+        skipped: list[TreebankError] = []
+        for tree in read_brackets(lines, "fuzz", ReadOptions(skipped=skipped, named=known_preset(name).options)):
+            validate_tree(tree)
+        assert all(error.path == "fuzz" and error.line and 1 <= error.line <= len(lines) for error in skipped)
+
+
+def labels(data: bytes, folder: Path) -> None:
+    rules = Relabelling.parse(data.decode("utf-8", "replace"), "fuzz")
+    tree = Tree("S-1", [Tree("NP-SB", [Tree("NN", ["dog"])]), Tree("VN", [Tree("V", ["ran"]), Tree("PU", ["."])])])
+    result = rules.apply(tree)
+    if result is not None:
+        validate_tree(result)
+        restored(result, rules.inverse(labels_of([tree])))
+
+
+def preset(data: bytes, folder: Path) -> None:
+    parse_preset(data.decode("utf-8", "replace"), "fuzz", "fuzz.toml")
+
+
+VARIANTS = ("cess", "floresta", "greynir", "icepahc", "indonesian")
+BRACKETS = """( (S (sn-SUJ (da El el) (nc gato gato)) (sn.e *0*)))
+#2 x
+(STA+fcl (H+n um) (.))
+( (META (ID 1) (C )) (S0 (no Minni (lemma minni)) (grm \\())) )
+( (IP (N-A orð-orð) (WNP-1 0)) (ID 1,2))
+(S (NN (pesta raga)) (SBAR (0) (S (*T*-1) (Z (.)))))
+"""
+RULES = "tag F* keep\ntag ??* -> $1$2\nphrase *-SB *-1 -> $1\nphrase VN splice\nword . -> \\*\ntag PU drop\n"
+PRESET = """title = "a"
+[read]
+format = "brackets"
+options = {lemma = "dash"}
+[clean]
+labels = "tag A -> B"
+[heads]
+rules = "NP left N"
+[evaluate]
+punctuation = ["F"]
+"""
+
+
+def other_targets() -> dict[str, tuple[Callable[[bytes, Path], None], list[bytes], list[bytes]]]:
+    """Variants of brackets, rules for labels, presets: the function, valid inputs and tokens of each."""
+    return {
+        "bracket variants": (variants, [BRACKETS.encode()], [*MARKS, b"\\", b"*", b"-", b"(ID", b"#"]),
+        "labels": (labels, [RULES.encode()], [b"->", b"$1", b"$9", b"*", b"?", b"\\", b"tag ", b"phrase ", b"splice"]),
+        "preset": (preset, [PRESET.encode()], [b"[read]", b"=", b'"', b"{", b"files", b"true", b"[[", b"labels"]),
+    }
+
+
 def reader_inputs() -> dict[str, tuple[list[bytes], list[bytes]]]:
     """Valid inputs and tokens of every format, by its name."""
     trees = list(read_brackets(["(S (NP-SBJ (DT the) (NN dog)) (VP (VBD ran)))", "(S (A <b>) (B &amp;))"]))
@@ -80,7 +142,7 @@ def reader_inputs() -> dict[str, tuple[list[bytes], list[bytes]]]:
     numbered = "".join(f"{format_discbracket(tree)}\n" for tree in trees).encode()
     return {
         "tigerxml": (
-            [tiger, tiger.replace(b'idref="s1_1"', b'idref="s1_3"')],
+            [tiger],
             [*TAGS, b"idref=", b"s1_500", b"<edge "],
         ),
         "alpino": ([ALPINO], TAGS),

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fuzz.mutate import Archive, mutated
-from fuzz.readers import reader_inputs, target_of_reader
+from fuzz.readers import other_targets, reader_inputs, target_of_reader
 from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError
@@ -431,6 +431,7 @@ def text_targets() -> list[Target]:
             2,
         ),
         *(Target(name, target_of_reader(name), seeds, tokens, 4) for name, (seeds, tokens) in reader_inputs().items()),
+        *(Target(name, read, seeds, tokens, 2) for name, (read, seeds, tokens) in other_targets().items()),
         Target("sentences", sentences, [text], [b"/", b"/NN", b"\\/", b"the ", b"dog/NN "], 3),
         Target("web request", web_request, bodies, json_parts, 2),
     ]

@@ -170,3 +170,25 @@ def test_writers_of_others(monkeypatch, tmp_path):
     monkeypatch.setattr(sources, "WRITERS", table)
     write_trees([Tree("S", [Tree("N", ["a"]), Tree("V", ["b"])])], tmp_path / "x.gz", "sentences")
     assert gzip.decompress((tmp_path / "x.gz").read_bytes()) == b"a b\n"
+
+
+def test_every_format_is_recognised(tmp_path):
+    """What each writer writes, and a beginning of each format without a writer."""
+    beginnings = {
+        "alpino": '<?xml version="1.0"?>\n<!-- c -->\n<alpino_ds version="1.3">',
+        "genia": '<?xml version="1.0"?>\n<!DOCTYPE Annotation>\n<Annotation>\n<sentence><cons cat="S">',
+        "ftb": '<?xml version="1.0"?>\n<text>\n<SENT nb="1">',
+        "sinica": "#1:1.[4257] NP(Head:Neu:a)#.(PERIODCATEGORY)",
+        "conllu": "# sent_id = 1",
+        "brackets": "( (S (A b)))",
+        "export": "%% word lemma tag",
+    }
+    for name, text in beginnings.items():
+        assert recognised([f"{line}\n" for line in text.split("\n")]) == name
+    tree = Tree("S", [Tree("N", ["a"]), Tree("V", ["b"])])
+    for name in ("export", "tigerxml", "discbracket"):
+        write_trees([tree], tmp_path / name, name)
+        assert recognised((tmp_path / name).read_text().splitlines(keepends=True)) == name
+    (tmp_path / "other.xml").write_text('<?xml version="1.0"?>\n<book>\n<title>x</title>\n</book>\n')
+    with pytest.raises(TreebankError, match=r"other\.xml:1: XML of a kind that is not known; --format names a reader"):
+        list(read_trees(tmp_path / "other.xml"))

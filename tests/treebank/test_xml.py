@@ -123,6 +123,13 @@ def test_encodings(tmp_path):
         (tmp_path / "a.xml").write_bytes(text.format(name).encode(name))
         (tree,) = read_trees(tmp_path / "a.xml", format="genia")
         assert tree.leaves() == ["Käfer"]
+    # Not one that Python has; not one that expat can take from it.
+    for name in ("klingon", "gb18030"):
+        (tmp_path / "a.xml").write_bytes(text.format(name).encode("gb18030"))
+        with pytest.raises(TreebankError, match=r"a\.xml:1: the encoding that the file declares cannot be read"):
+            list(read_trees(tmp_path / "a.xml"))
+    (tree,) = read_trees(tmp_path / "a.xml", encoding="gb18030")
+    assert tree.leaves() == ["Käfer"]
     # What the user says wins.
     (tmp_path / "a.xml").write_bytes(text.format("utf-8").encode("iso-8859-1"))
     (tree,) = read_trees(tmp_path / "a.xml", encoding="iso-8859-1")

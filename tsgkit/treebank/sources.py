@@ -23,6 +23,7 @@ from tsgkit.streams import BYTE_ORDER_MARK, FirstLines
 from tsgkit.treebank.formats import (
     AUTO,
     ENCODING,
+    FALLBACK,
     READERS,
     STRICT,
     WRITERS,
@@ -184,6 +185,9 @@ def read_open(file: BinaryIO, path: str, format: str, options: ReadOptions) -> I
     """The trees of an open file, which errors call `path`."""
     first_lines = FirstLines(file, options.encoding or ENCODING)
     name = recognised(first_lines) if format == AUTO else format
+    if format == AUTO and name == FALLBACK and next(iter(first_lines), "").startswith("<?xml"):
+        known = ", ".join(READERS.names)
+        raise TreebankError(f"XML of a kind that is not known; --format names a reader: {known}", path, 1)
     reader = READERS[name]
     chosen = replace(options, named=named_options(reader, name, options.named))
     if not reader.is_binary:

@@ -95,6 +95,9 @@ class XmlReader:
             except expat.ExpatError as error:
                 problem = f"not well-formed XML: {expat.ErrorString(error.code)}; the rest of the file cannot be read"
                 raise TreebankError(problem, self.path, error.lineno, error.offset + 1) from None
+            except (LookupError, ValueError) as error:  # of Python's codecs
+                problem = f"the encoding that the file declares cannot be read ({error}); --encoding names another"
+                raise TreebankError(problem, self.path, 1) from None
             if self.n_idle > MOST_CHUNKS_PER_TAG:
                 raise self.error(f"tag too long: no tag of a treebank has {MOST_CHUNKS_PER_TAG * CHUNK >> 20} MB")
             yield from self.finished
