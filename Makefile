@@ -153,10 +153,14 @@ layers: $(VENV)/base  ## write the diagram and the table of parts on the design 
 	$(RUN) docs/layers.py
 
 # The screenshots of the manual, taken by the tests of pages; they need Chromium and its driver. 256 colours keep them small.
-PICTURES := serve-tree serve-derivation serve-node serve-dark serve-phone report-tsg \
+PICTURES := serve-start serve-tree serve-derivation serve-node serve-gold serve-dark serve-phone report-tsg report-srtsg \
 	report-srtsg-subcategories report-insertion-derivations
 SHRINK := import sys; from PIL import Image; \
 	[Image.open(name).convert("RGB").quantize(256, method=1, kmeans=3).save(name, optimize=True) for name in sys.argv[1:]]
+
+# The accessibility checker of the tests of pages; they are skipped without it.
+build/axe:
+	mkdir -p build/axe && cd build/axe && npm pack --silent axe-core >/dev/null && tar -xzf axe-core-*.tgz
 
 screenshots: build  ## take the screenshots of the manual, in docs/_static
 	rm -rf build/manual && TSGKIT_SCREENSHOTS=build/manual $(BIN)/pytest tests/report/test_browser.py

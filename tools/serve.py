@@ -4,10 +4,10 @@ Usage:
   tsgkit serve [options] MODEL...
   tsgkit serve -h | --help | --version
 
-Type a sentence; see its best trees with their probabilities, how sure the model is of every phrase, what else it
-considers, and the fragments that make up a tree, each with its training examples. Several models of the same treebank
-parse together, as in `tsgkit parse`. POST /api/parse answers programs; the manual describes it. Needs Flask and
-waitress: pip install 'tsgkit[web]'. Ctrl-C ends it.
+Type sentences, or choose an example; see the best trees with their probabilities, how sure the model is of every
+phrase, what else it considers, and the fragments that make up a tree, each with its training examples. Trees can be
+compared with gold trees. Several models of the same treebank parse together, as in `tsgkit parse`. POST /api/parse
+answers programs; the manual describes it. Needs Flask and waitress: pip install 'tsgkit[web]'. Ctrl-C ends it.
 
 Options:
   --host=ADDRESS       where to listen; 127.0.0.1 is this machine alone. There is no login: whoever can reach the
@@ -15,6 +15,8 @@ Options:
   --port=N             0 for any that is free [default: 8000]
   --allow-host=NAMES   names of this server besides localhost, separated by commas; requests to other names are refused
   --proxy=ADDRESS      of a reverse proxy: its X-Forwarded-For header says who sends a request
+  --examples=TREEBANK  example sentences with gold trees to compare with (as for `tsgkit prepare`); unless given,
+                       training sentences, where the model keeps them
   --max-length=N       words of a sentence [default: 100]
   --max-body=BYTES     of a request [default: 65536]
   --max-memory=MB      of the chart of a sentence, for every thread [default: 512]
@@ -40,8 +42,10 @@ from tsgkit.cli import command, integer, number, parse_arguments
 from tsgkit.errors import UsageError
 from tsgkit.models.model import Model
 from tsgkit.parser_options import parser_settings
+from tsgkit.report.examples import Examples
 from tsgkit.report.limits import ConnectionLimits, Limits
 from tsgkit.report.service import SERVICE_CHANGES, ParseService
+from tsgkit.treebank import read_trees
 
 # Threads of the server beyond those of requests that are at work or wait: they refuse what is too much, and send files.
 SPARE_THREADS = 4
@@ -104,7 +108,10 @@ def main(argv: list[str]) -> int:
     settings = parser_settings(arguments, **SERVICE_CHANGES)
     paths, host = arguments["MODEL"], arguments["--host"]
     models = [Model.load(path) for path in paths]
-    service = ParseService(models, [os.path.basename(path) for path in paths], limits, settings)
+    examples = None
+    if arguments["--examples"] is not None:
+        examples = Examples.of_treebank(read_trees(arguments["--examples"]), arguments["--examples"], models[0])
+    service = ParseService(models, [os.path.basename(path) for path in paths], limits, settings, examples)
     app = create_app(service, HostCheck(allowed_names(arguments), only_local=is_loopback(host)))
     connections = asked.within_descriptors()
     if connections != asked and not arguments["--quiet"]:

@@ -12,6 +12,7 @@ import sys
 import time
 import urllib.request
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from report.browser import DESKTOP, PHONE, Browser
@@ -110,7 +111,7 @@ class Shown:
     def ask(self, text):
         """Type a sentence and press Enter."""
         field = self.one("#sentence")
-        field.clear()
+        self.driver.execute_script("arguments[0].value = ''", field)
         field.send_keys(text + "\n")
         self.wait(lambda: "Parsing" not in self.one("#status").text)
 
@@ -131,21 +132,27 @@ class Shown:
 def test_type_parse_and_see_the_tree(page, trained):
     page.parse()
     parse = Parser(trained["tsg"]).analyse(WORDS, k=5)
-    assert [code.text for code in page.all("#trees code")] == [format_tree(tree) for tree in parse.trees]
+    # Most probable first; the parser's choice is marked and shown.
+    ranks = sorted(range(len(parse.trees)), key=lambda rank: -parse.log_probabilities[rank])
+    assert [code.text for code in page.all("#trees code")] == [format_tree(parse.trees[rank]) for rank in ranks]
+    (marked,) = [label for label in page.all("#trees label") if "★" in label.text]
+    assert marked.find_element("css selector", "code").text == format_tree(parse.tree)
+    assert page.one("#trees label:has(:checked) code").text == format_tree(parse.tree)
     assert page.labels(".word") == WORDS
     assert page.one("#tokens").get_attribute("value") == " ".join(WORDS)
     shares = [float(each.text.removesuffix(" %").removeprefix("<")) for each in page.all("#trees .share")]
     assert len(shares) == len(parse.trees) > 1
     assert 0 < sum(shares) <= 100.5
+    assert shares == sorted(shares, reverse=True)
     page.browser.picture("serve-tree")
 
 
 def test_another_of_the_best_trees(page):
     page.parse()
     before = page.labels()
-    page.all("#trees input")[-1].click()
+    page.one("#trees input:not(:checked)").click()
     assert page.labels() != before
-    assert page.all("#trees label:has(:checked) code")[0].text == page.all("#trees code")[-1].text
+    assert "★" not in page.one("#trees label:has(:checked)").text
 
 
 def test_the_derivation_has_colours_and_says_why(page):
@@ -204,12 +211,139 @@ def test_problems_are_shown_and_pass(page):
         assert message.lower() in problem.text.lower()
         assert not page.one("#result").is_displayed()
     page.browser.picture("serve-problem")
+    # An error after an answer leaves nothing of the answer.
+    page.parse()
+    assert not page.one("#problem").is_displayed()
+    page.ask("word " * 41)
+    page.wait(page.one("#problem").is_displayed)
+    assert not page.one("#result").is_displayed()
+    assert not page.one("#tokens-form").is_displayed()
+    assert page.all("#picture svg, #trees label, #why li") == []
     # The refusals stand in the console as failed requests, and nothing else does.
     complaints = page.browser.complaints()
-    assert len(complaints) == 2
+    assert len(complaints) == 3
     assert all("/api/parse" in each and ("400" in each or "413" in each) for each in complaints)
     page.parse()
     assert not page.one("#problem").is_displayed()
+
+
+def test_examples_are_compared_with_their_gold_trees(page):
+    page.wait(lambda: page.all("#examples button"))
+    page.browser.picture("serve-start")
+    example = page.all("#examples button")[2]
+    words = example.text
+    example.click()
+    page.wait(lambda: page.all("#picture svg"))
+    assert " ".join(page.labels(".word")) == words
+    assert not page.one("#examples-section").is_displayed()
+    assert page.one("#gold-score").is_displayed()
+    page.one("#tab-gold").click()
+    assert " ".join(page.labels(".word")) == words
+    assert "gold" in page.one("#hint").text
+    assert all("F1" in label.text for label in page.all("#trees label"))
+    page.browser.picture("serve-gold")
+
+
+def test_a_gold_tree_of_ones_own(page):
+    page.parse()
+    assert not page.one("#tab-gold").is_displayed()
+    other = page.one("#trees input:not(:checked) ~ code").text
+    page.one("#gold-details summary").click()
+    page.one("#gold").send_keys(other)
+    page.one("#sentence").click()  # leaves the field
+    page.wait(lambda: page.all("#trees .f1"))
+    scores = [each.text for each in page.all("#trees .f1")]
+    assert "F1 100.0" in scores
+    assert page.one("#tab-gold").is_displayed()
+    assert "✗" in page.one("#picture").text
+    page.one("#gold").send_keys(")")
+    page.one("#sentence").click()
+    page.wait(lambda: "gold tree:1:" in page.one("#problem").text)
+    assert not page.one("#result").is_displayed()
+    assert len(page.browser.complaints()) == 1
+
+
+def test_several_sentences(page):
+    from selenium.webdriver.common.keys import Keys  # noqa: PLC0415 - optional
+
+    field = page.one("#sentence")
+    field.send_keys("The old man smiled .", Keys.SHIFT + Keys.ENTER + Keys.NULL)
+    field.send_keys("word " * 41, Keys.SHIFT + Keys.ENTER + Keys.NULL)
+    field.send_keys("She will come .", Keys.ENTER)
+    page.wait(lambda: "3 sentences, 1 with an error" in page.one("#status").text)
+    assert page.labels(".word") == ["The", "old", "man", "smiled", "."]
+    buttons = page.all("#sentences button")
+    assert len(buttons) == 3
+    assert buttons[0].get_attribute("aria-current") == "true"
+    buttons[2].click()
+    assert page.labels(".word") == ["She", "will", "come", "."]
+    page.all("#sentences button")[1].click()
+    page.wait(page.one("#problem").is_displayed)
+    assert not page.one("#result").is_displayed()
+    page.all("#sentences button")[0].click()
+    assert not page.one("#problem").is_displayed()
+    page.browser.picture("serve-sentences")
+    tokens = page.one("#tokens")
+    tokens.clear()
+    tokens.send_keys("The young man smiled .\n")
+    page.wait(lambda: "young" in page.labels())
+    assert len(page.all("#sentences button")) == 3
+    page.wait(lambda: "3 sentences" in page.one("#status").text)
+    assert len(page.browser.complaints()) == 2
+
+
+@pytest.fixture(scope="module")
+def axe():
+    """The accessibility checker, where it was fetched: `npm pack axe-core`, unpacked in build/axe."""
+    path = Path(__file__).parents[2] / "build" / "axe" / "package" / "axe.min.js"
+    if not path.exists():
+        pytest.skip("axe-core is not in build/axe: make build/axe fetches it with npm")
+    return path.read_text("utf-8")
+
+
+def violations(driver, axe):
+    """What axe-core finds on the page that is shown, each with its first place."""
+    driver.execute_cdp_cmd("Page.setBypassCSP", {"enabled": True})  # for its script only
+    driver.execute_script(axe)
+    script = (
+        "const done = arguments[arguments.length - 1];"
+        "axe.run().then((found) => done([found.passes.length, found.violations]))"
+    )
+    n_passed, found = driver.execute_async_script(script)
+    assert n_passed > 15  # it has looked at the page
+    return [(each["id"], each["nodes"][0]["html"][:100]) for each in found]
+
+
+@pytest.mark.parametrize(("size", "dark"), [(DESKTOP, False), (DESKTOP, True), (PHONE, False)])
+def test_the_page_is_accessible(browser, address, axe, size, dark):
+    browser.open(address, size=size, dark=dark)
+    page = Shown(browser)
+    page.wait(lambda: page.all("#examples button"))
+    assert violations(page.driver, axe) == []
+    page.all("#examples button")[1].click()
+    page.wait(lambda: page.all("#picture svg"))
+    assert violations(page.driver, axe) == []
+    page.driver.execute_script("document.querySelector('#picture .node').dispatchEvent(new MouseEvent('click'))")
+    page.one("#gold-details summary").click()
+    for view in ("derivation", "gold"):
+        page.one(f"#tab-{view}").click()
+        assert violations(page.driver, axe) == []
+    page.one("#sentence").send_keys("\n")
+    page.driver.execute_script("find('sentence').value = 'a b\\nc d'; find('ask').requestSubmit()")
+    page.wait(lambda: "2 sentences" in page.one("#status").text)
+    assert violations(page.driver, axe) == []
+
+
+def test_the_report_is_accessible(browser, trained, axe, tmp_path):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    output = tmp_path / "report.html"
+    for chosen in (["srtsg"], ["tsg", "srtsg"]):
+        command = ["--quiet", "--dev=village:dev", "--worst=2", f"--output={output}"]
+        assert report_command.main([*command, *(str(trained[kind]) for kind in chosen)]) == 0
+        for size, dark in ((DESKTOP, False), (DESKTOP, True), (PHONE, False)):
+            browser.open(output.as_uri(), size=size, dark=dark)
+            assert violations(browser.driver, axe) == []
+        output.unlink()
 
 
 def test_markup_is_shown_as_text(page):
@@ -254,7 +388,7 @@ def test_copies(page):
         page.one(f"[data-copy={form}]").click()
         page.wait(lambda number=number: page.driver.execute_script("return window.copied.length") == number)
     brackets, svg, png, latex = page.driver.execute_script("return window.copied")
-    assert brackets == page.one("#trees code").text
+    assert brackets == page.one("#trees label:has(:checked) code").text
     assert svg.startswith("<svg ")
     assert "prefers-color-scheme:dark" in svg
     assert bytes(png[:8]) == b"\x89PNG\r\n\x1a\n"

@@ -16,10 +16,13 @@ from nltk.tree import Tree
 from report.conftest import KINDS
 
 from tsgkit.errors import UsageError
+from tsgkit.evaluation import evaluate
 from tsgkit.parsing import Parser
+from tsgkit.report.examples import Examples
 from tsgkit.report.limits import Limits
 from tsgkit.report.service import ParseService, RequestError
 from tsgkit.tools import serve as serve_command
+from tsgkit.treebank import load
 from tsgkit.treebank.brackets import format_tree
 
 pytest.importorskip("flask", reason="flask is not installed")
@@ -104,6 +107,42 @@ def test_derivation_by_another_model(ask):
     assert any("-0" in name or "-1" in name for name in names)
 
 
+def test_a_gold_tree_is_compared(ask):
+    answer = ask({"text": SENTENCE, "k": 4})
+    assert answer["gold"] is None
+    assert "f1" not in answer["trees"][0]
+    best, other = (each["brackets"] for each in answer["trees"][:2])
+    compared = ask({"text": SENTENCE, "k": 4, "gold": f"( {other} )"})
+    assert compared["gold"]["brackets"] == other
+    ElementTree.fromstring(compared["gold"]["svg"])
+    for each in compared["trees"]:
+        score = evaluate([Tree.fromstring(other)], [Tree.fromstring(each["brackets"])])
+        assert each["f1"] == round(score.f1, 2)
+        assert each["recall"] == round(score.recall, 2)
+        assert each["precision"] == round(score.precision, 2)
+    assert compared["trees"][1]["f1"] == 100
+    assert "✗" in compared["trees"][0]["svg"]
+    assert "✗" not in compared["trees"][1]["svg"]
+    # A tree of other words is no gold tree of this sentence: that of one of several sentences is sent with all.
+    assert ask({"text": "The old man smiled.", "gold": best})["gold"] is None
+
+
+def test_examples(services, models):
+    client = create_app(services["tsg"]).test_client()
+    value = client.get("/api/examples").get_json()
+    assert value["source"] == "training"
+    assert len(value["examples"]) == 8
+    for each in value["examples"]:
+        assert Tree.fromstring(each["gold"]).leaves() == each["words"]
+        answer = client.post("/api/parse", json={"words": each["words"], "gold": each["gold"]}).get_json()
+        assert answer.get("gold") or len(each["words"]) > LIMITS.max_length
+    assert create_app(services["cfg"]).test_client().get("/api/examples").get_json() == {"source": "", "examples": []}
+    given = Examples.of_treebank(load("village", "dev"), "village:dev", models["cfg"])
+    service = ParseService([models["cfg"]], ["cfg"], LIMITS, examples=given)
+    assert service.examples()["source"] == "village:dev"
+    assert len(service.examples()["examples"]) == 8
+
+
 @pytest.mark.parametrize(
     ("value", "status", "code", "message"),
     [
@@ -121,6 +160,11 @@ def test_derivation_by_another_model(ask):
         ({"text": "a", "k": True}, 400, "form", "k must be"),
         ({"text": "a", "model": 1}, 400, "form", "model must be a whole number from 0 to 0"),
         ({"text": "a", "speed": 1}, 400, "form", "unknown key 'speed'"),
+        ({"text": "a", "gold": 1}, 400, "gold", "gold must be a string"),
+        ({"text": "a", "gold": "(S (NP a)"}, 400, "gold", "gold tree:1:1: unbalanced brackets"),
+        ({"text": "a", "gold": "(S (NP a)) (S (NP a))"}, 400, "gold", "one tree in brackets, not 2"),
+        ({"text": "a", "gold": ""}, 400, "gold", "one tree in brackets, not 0"),
+        ({"text": "a", "gold": "(S (-NONE- *))"}, 400, "gold", "the gold tree has no words"),
         ([1], 400, "form", "JSON object"),
         (b"{", 400, "form", "not JSON"),
         (b'"\xff"', 400, "form", "not JSON in UTF-8"),
@@ -149,6 +193,7 @@ def test_other_ways_to_ask(services, ask):
         assert json.loads(response.get_data())["error"]["message"]
     about = client.get("/api/about").get_json()
     assert about["models"] == [{"name": "tsg.model", "kind": "tsg"}]
+    assert about["tokenization"] == "the rules of the Penn Treebank"
     assert about["limits"] == {"words": 12, "bytes": 2000, "seconds": 30.0, "trees": 20}
 
 
@@ -226,7 +271,7 @@ JSON = st.recursive(
 @settings(max_examples=40, deadline=None)
 @given(
     value=st.dictionaries(
-        st.sampled_from(["text", "words", "k", "model"]), JSON | st.lists(WORD_LIKE, max_size=5), max_size=3
+        st.sampled_from(["text", "words", "gold", "k", "model"]), JSON | st.lists(WORD_LIKE, max_size=5), max_size=3
     )
 )
 def test_no_request_is_a_mistake_of_ours(services, value):

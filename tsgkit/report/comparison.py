@@ -31,7 +31,7 @@ def marked_gold(gold: Tree, test: Tree, parameters: Parameters) -> Drawing:
 
 def drawn(title: str, drawing: Drawing | None) -> str:
     picture = "<p>No tree for these words.</p>" if drawing is None else drawing.svg(standalone=False)
-    return f"<div><h4>{escape(title)}</h4>{picture}</div>"
+    return f'<div tabindex="0"><h4>{escape(title)}</h4>{picture}</div>'
 
 
 def comparison_page(found: Differences, chosen: Sequence[Difference], parameters: Parameters) -> str:

@@ -117,7 +117,7 @@ def derivations(report: Report) -> Iterator[str]:
     )
     for derivation in chosen:
         yield f"<h3>{escape(' '.join(derivation.words))}</h3>"
-        yield f'<div class="scroll">{derivation.drawing().svg(standalone=False)}</div>'
+        yield f'<div class="scroll" tabindex="0">{derivation.drawing().svg(standalone=False)}</div>'
         yield fragment_list(derivation)
 
 
@@ -221,7 +221,7 @@ def hierarchy_table(subcategories: SubcategoryTable, label: str) -> str:
         indent = "".join(f'<span class="rung hue{level}"></span>' for level in range(depth))
         rows.append(f'<tr><td class="name">{indent}{escape(name)}</td><td>{count:,}</td>{parts}</tr>')
     return (
-        f'<div class="scroll"><table class="hierarchy"><thead><tr>{"".join(cells)}</tr></thead>'
+        f'<div class="scroll" tabindex="0"><table class="hierarchy"><thead><tr>{"".join(cells)}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
 

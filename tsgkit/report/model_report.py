@@ -153,7 +153,7 @@ class Report:
         text = f"Trained on {trees}{tokens}"
         if info.get("iterations"):
             phases = phases_of(self.model)
-            parts = ", ".join(f"{phase.title} {phase.iterations:,}" for phase in phases) if len(phases) > 1 else ""
+            parts = ", ".join(f"{phase.title}: {phase.iterations:,}" for phase in phases) if len(phases) > 1 else ""
             text += f" in {info['iterations']:,} iterations{f' ({parts})' if parts else ''}"
         if len(self.models) > 1:
             text += (

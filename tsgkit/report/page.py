@@ -27,8 +27,8 @@ STYLE = (
     "th{font-weight:600;border-bottom:1px solid var(--line)}"
     "th.text,td.text{text-align:left;white-space:normal}"
     ".cards{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,17rem),1fr));gap:.8rem}"
-    ".card{border:1px solid var(--line);border-radius:.5rem;padding:.6rem .8rem;overflow-x:auto}"
-    ".card p{margin:.2rem 0;font-size:.9rem}.card code{font-size:.8rem}"
+    ".card{border:1px solid var(--line);border-radius:.5rem;padding:.6rem .8rem;overflow:hidden}"
+    ".card svg{max-width:100%;height:auto}.card p{margin:.2rem 0;font-size:.9rem}.card code{font-size:.8rem}"
     ".pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,30rem),1fr));gap:1rem}"
     ".pair>div,.plots>div{overflow-x:auto;min-width:0}"
     ".plots{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,27rem),1fr));gap:1rem}"
@@ -84,14 +84,14 @@ def html_page(title: str, body: Iterable[str]) -> str:
     scripts = f" script-src {source_of(script)};" if script else ""
     policy = f"default-src 'none'; style-src {source_of(style)};{scripts} base-uri 'none'; form-action 'none'"
     if script:
-        content += f"\n<script>{script}</script>"
+        script = f"\n<script>{script}</script>"
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
         f"<title>{escape(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
-        f"{content}\n</body>\n</html>\n"
+        f"<main>\n{content}\n</main>{script}\n</body>\n</html>\n"
     )
 
 
@@ -113,4 +113,4 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], n_text: int = 1
     for row in rows:
         cells = [f"<td{kind}>{escape(cell)}</td>" for cell, kind in zip(row, classes, strict=True)]
         parts.append(f"<tr>{''.join(cells)}</tr>")
-    return f'<div class="scroll">{"".join(parts)}</tbody></table></div>'
+    return f'<div class="scroll" tabindex="0">{"".join(parts)}</tbody></table></div>'

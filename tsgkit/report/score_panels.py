@@ -35,7 +35,7 @@ def scores(report: Report) -> Iterator[str]:
         )
         for name, each in (("Aligned", evaluation.aligned), ("EVALB", evaluation.all), ("Strict", evaluation.strict))
     ]
-    yield table(("", "Recall", "Precision", "F1", "Complete match", "Tags right"), rows)
+    yield table(("Score", "Recall", "Precision", "F1", "Complete match", "Tags right"), rows)
     number = f"{fallbacks} sentence{'s'[: fallbacks != 1]}"
     yield f"<p>{number} without an analysis by the grammar got a fallback tree.</p>"
 

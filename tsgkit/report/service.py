@@ -12,21 +12,27 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
 from typing import Any
 
-from nltk.tokenize import TreebankWordTokenizer
 from nltk.tree import Tree
 
 from tsgkit.drawing.trees import Drawing, confidences
+from tsgkit.errors import TreebankError
+from tsgkit.evaluation import load_parameters
+from tsgkit.evaluation.differences import mark_brackets
+from tsgkit.evaluation.scores import BracketCounts
 from tsgkit.models.model import Model
 from tsgkit.parsing import Parse, ParserSettings
 from tsgkit.parsing.known_tree import NoDerivationError
 from tsgkit.parsing.product import parser_of
 from tsgkit.report.derivation import Derivation, Deriver
+from tsgkit.report.examples import Examples
 from tsgkit.report.limits import Limits
+from tsgkit.report.tokens import tokenizer_of
 from tsgkit.report.turns import POLL_SECONDS, BusyError, GoneError, Turns
-from tsgkit.treebank.brackets import format_tree
-from tsgkit.treebank.trees import brackets_of
+from tsgkit.treebank.brackets import format_tree, read_brackets
+from tsgkit.treebank.trees import brackets_of, preorder, words
 
 MAX_TREES = 20
+PARAMETERS = "collins"
 # Settings of the parser whose defaults are others here: every thread of a server has charts of its own.
 SERVICE_CHANGES: dict[str, Any] = {"max_bytes": 1 << 29}
 N_EXAMPLES = 3
@@ -79,6 +85,7 @@ class Request:
     words: list[str]
     n_trees: int
     model: int
+    gold: Tree | None = None
 
 
 class ParseService:
@@ -92,16 +99,25 @@ class ParseService:
     limits : Limits
     settings : ParserSettings
         How sentences are parsed; unless given, by the defaults, with less memory.
+    examples : Examples
+        Sentences with gold trees; unless given, training sentences.
     """
 
     def __init__(
-        self, models: Sequence[Model], names: Sequence[str], limits: Limits, settings: ParserSettings | None = None
+        self,
+        models: Sequence[Model],
+        names: Sequence[str],
+        limits: Limits,
+        settings: ParserSettings | None = None,
+        examples: Examples | None = None,
     ) -> None:
         self.names, self.limits = list(names), limits
         self.parser = parser_of(models, settings or ParserSettings(**SERVICE_CHANGES))
         self.derivers = [Deriver(model) for model in models]
         self.kinds = [model.kind for model in models]
-        self.tokenizer = TreebankWordTokenizer()
+        self.tokenizer = tokenizer_of(models[0])
+        self.cleaning = models[0].preparation.cleaning
+        self.given_examples = examples or Examples.of_training(models[0])
         self.pool = ThreadPoolExecutor(limits.threads, thread_name_prefix="parse")
         self.turns = Turns(limits.threads, limits.queue)
 
@@ -109,7 +125,12 @@ class ParseService:
         """The models and limits of this service."""
         models = [{"name": name, "kind": kind} for name, kind in zip(self.names, self.kinds, strict=True)]
         limits = {"words": self.limits.max_length, "bytes": self.limits.max_body, "seconds": self.limits.timeout}
-        return {"models": models, "limits": {**limits, "trees": MAX_TREES}}
+        return {"models": models, "limits": {**limits, "trees": MAX_TREES}, "tokenization": self.tokenizer.name}
+
+    def examples(self) -> dict[str, Any]:
+        """Sentences to begin with, and their gold trees."""
+        found = [{"words": words(tree), "gold": format_tree(tree)} for tree in self.given_examples.trees]
+        return {"source": self.given_examples.source, "examples": found}
 
     # ---- requests ----------------------------------------------------------------------------------------
 
@@ -169,34 +190,53 @@ class ParseService:
         """A valid request; otherwise an error that says what is wrong."""
         if not isinstance(value, dict):
             raise RequestError(400, "form", "the request must be a JSON object")
-        unknown = sorted(set(value) - {"text", "words", "k", "model"})
+        unknown = sorted(set(value) - {"text", "words", "gold", "k", "model"})
         if unknown:
-            raise RequestError(400, "form", f"unknown key {unknown[0]!r}; there are text, words, k and model")
-        words = self.words_of(value)
-        if not words:
+            raise RequestError(400, "form", f"unknown key {unknown[0]!r}; there are text, words, gold, k and model")
+        found = self.words_of(value)
+        if not found:
             raise RequestError(400, "empty", "there are no words to parse")
-        if len(words) > self.limits.max_length:
+        if len(found) > self.limits.max_length:
             most = self.limits.max_length
-            raise RequestError(413, "length", f"{len(words)} words; at most {most} are parsed")
+            raise RequestError(413, "length", f"{len(found)} words; at most {most} are parsed")
         k = self.whole_number(value, "k", 1, 1, MAX_TREES)
         model = self.whole_number(value, "model", 0, 0, len(self.derivers) - 1)
-        return Request(words, k, model)
+        return Request(found, k, model, self.gold_of(value, found))
 
     def words_of(self, value: dict[str, Any]) -> list[str]:
-        """The words of a request: as given, or its text tokenised as in the Penn Treebank."""
+        """The words of a request: as given, or its text tokenised as in the treebank."""
         if ("text" in value) == ("words" in value):
             raise RequestError(400, "form", "give either text (a sentence) or words (a list), not both")
         if "text" in value:
             if not isinstance(value["text"], str):
                 raise RequestError(400, "form", "text must be a string")
-            return [word for word in self.tokenizer.tokenize(value["text"], convert_parentheses=True) if word.strip()]
-        words = value["words"]
-        if not isinstance(words, list) or not all(isinstance(word, str) and word for word in words):
+            return self.tokenizer.tokenize(value["text"])
+        given = value["words"]
+        if not isinstance(given, list) or not all(isinstance(word, str) and word for word in given):
             raise RequestError(400, "form", "words must be a list of non-empty strings")
-        for number, word in enumerate(words, start=1):
+        for number, word in enumerate(given, start=1):
             if SPACES & set(word):
                 raise RequestError(400, "form", f"word {number} contains a space; give one word per item")
-        return words
+        return given
+
+    def gold_of(self, value: dict[str, Any], found: list[str]) -> Tree | None:
+        """The gold tree of a request, cleaned as the training trees; None without one, or if it has other words."""
+        gold = value.get("gold")
+        if gold is None:
+            return None
+        if not isinstance(gold, str):
+            raise RequestError(400, "gold", "gold must be a string: a tree in brackets")
+        try:
+            trees = list(read_brackets(gold.splitlines(), "gold tree"))
+        except TreebankError as error:
+            raise RequestError(400, "gold", str(error)) from None
+        if len(trees) != 1:
+            raise RequestError(400, "gold", f"gold must be one tree in brackets, not {len(trees)}")
+        clean = self.cleaning.apply(trees[0])
+        if clean is None:
+            raise RequestError(400, "gold", "the gold tree has no words")
+        tree = self.cleaning.undo(clean)
+        return tree if words(tree) == found else None
 
     @staticmethod
     def whole_number(value: dict[str, Any], name: str, default: int, least: int, most: int) -> int:
@@ -215,8 +255,9 @@ class ParseService:
         trees = []
         for rank in range(len(parse.trees)):
             allowance.require()
-            trees.append(self.tree_value(parse, rank, self.derivers[request.model]))
+            trees.append(self.tree_value(parse, rank, self.derivers[request.model], request.gold))
         return {
+            "gold": gold_value(request.gold, parse.tree) if request.gold is not None else None,
             "words": parse.words,
             "fallback": parse.fallback,
             "log_probability": finite(parse.log_total),
@@ -229,10 +270,11 @@ class ParseService:
             "seconds": round(time.monotonic() - started, 4),
         }
 
-    def tree_value(self, parse: Parse, rank: int, deriver: Deriver) -> dict[str, Any]:
-        """One of the best trees."""
+    def tree_value(self, parse: Parse, rank: int, deriver: Deriver, gold: Tree | None) -> dict[str, Any]:
+        """One of the best trees, compared with a gold tree if there is one."""
         tree = parse.trees[rank]
-        drawing = Drawing.of_tree(tree, values=confidences(tree, parse.confidence))
+        marks, score = compared(gold, tree) if gold is not None else (None, {})
+        drawing = Drawing.of_tree(tree, values=confidences(tree, parse.confidence), marks=marks)
         log_probability = parse.log_probabilities[rank]
         share = math.exp(min(log_probability - parse.log_total, 0.0)) if not parse.fallback else None
         value = {
@@ -243,6 +285,7 @@ class ParseService:
             "probability": share,
             "log_probability": finite(log_probability),
             "score": finite(parse.scores[rank]),
+            **score,
         }
         try:
             derivation = deriver.derive(tree)
@@ -250,6 +293,23 @@ class ParseService:
             return value | {"derivation": None, "why_not": str(error)}
         assert derivation is not None
         return value | {"derivation": derivation_value(derivation, deriver), "why_not": ""}
+
+
+def compared(gold: Tree, tree: Tree) -> tuple[list[str], dict[str, float]]:
+    """The marks of a tree's brackets, and its scores, as in EVALB with Collins' parameters."""
+    marks = mark_brackets(gold, tree, load_parameters(PARAMETERS))
+    n_right = len(marks.right)
+    counts = BracketCounts(n_right + len(marks.missed), n_right + len(marks.wrong), n_right)
+    is_empty = not (counts.gold or counts.test)
+    scores = {name: 100.0 if is_empty else getattr(counts, name) for name in ("f1", "recall", "precision")}
+    return marks.of_test(sum(1 for _ in preorder(tree))), {name: round(value, 2) for name, value in scores.items()}
+
+
+def gold_value(gold: Tree, best: Tree) -> dict[str, Any]:
+    """A gold tree, with the brackets marked that the best tree misses."""
+    marks = mark_brackets(gold, best, load_parameters(PARAMETERS)).of_gold(sum(1 for _ in preorder(gold)))
+    drawing = Drawing.of_tree(gold, marks=marks)
+    return {"brackets": format_tree(gold), "svg": drawing.svg(standalone=False), "latex": drawing.latex()}
 
 
 def node_values(drawing: Drawing, tree: Tree, parse: Parse) -> list[dict[str, Any] | None]:

@@ -55,7 +55,7 @@ def summary(reports: Sequence[Report]) -> Iterator[str]:
     for name in names:
         cells = [column.get(name, ("–", "")) for column in columns]
         rows.append((name, *(f"{value} ({note})" if note else value for value, note in cells)))
-    yield table(("", *map(name_of, reports)), rows, n_text=len(reports) + 1)
+    yield table(("Model", *map(name_of, reports)), rows, n_text=len(reports) + 1)
     for report in reports:
         yield f"<p><strong>{escape(name_of(report))}</strong>: {escape(report.how_trained())}</p>"
 

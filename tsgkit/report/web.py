@@ -128,6 +128,10 @@ def create_app(service: ParseService, hosts: HostCheck | None = None) -> Flask:
     def about() -> Response:
         return answer({"tsgkit": __version__, **service.about()})
 
+    @app.get("/api/examples")
+    def examples() -> Response:
+        return answer(service.examples())
+
     @app.post("/api/parse")
     def parse() -> Response:
         # waitress tells whether the client has closed its connection; other servers may not.

@@ -3,7 +3,9 @@
 "use strict";
 
 const find = (id) => document.getElementById(id);
-const state = { answer: null, rank: 0, view: "tree", asked: null, running: null };
+const VIEWS = ["tree", "derivation", "gold"];
+// `items` are the sentences that were asked for, each with its question and, when it has come, its answer or problem.
+const state = { items: [], item: null, answer: null, rank: 0, view: "tree", running: null };
 
 // ---- helpers ---------------------------------------------------------------------------------------------
 
@@ -31,36 +33,76 @@ const wordsOf = (start, end) => state.answer.words.slice(start, end).join(" ");
 
 // ---- asking ----------------------------------------------------------------------------------------------
 
-async function ask(question) {
+// Sentences are sent one after the other, so that the limits of the server are those of each.
+async function ask(questions) {
   if (state.running) state.running.abort();
   const running = new AbortController();
   state.running = running;
-  state.asked = question;
-  showProblem("");
-  say("Parsing …");
-  try {
-    const body = { ...question, k: Number(find("count").value), model: Number(find("model").value || 0) };
-    const response = await fetch("/api/parse", {
-      method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal: running.signal,
-    });
-    const answer = await response.json();
-    if (!response.ok) throw new Error(answer.error.message);
-    state.answer = answer;
-    state.rank = 0;
-    showAnswer();
-    remember(question);
-  } catch (error) {
+  state.items = questions.map((question) => ({ question, answer: null, problem: "" }));
+  clearAnswer();
+  showSentences();
+  find("examples-section").hidden = true;
+  remember(questions);
+  for (const item of state.items) {
+    say(state.items.length > 1 ? `Parsing sentence ${state.items.indexOf(item) + 1} of ${state.items.length} …` : "Parsing …");
+    await askOne(item, running.signal);
     if (running.signal.aborted) return;
-    say("");
-    showProblem(error instanceof TypeError ? "The server does not respond. Is it still running?" : error.message);
-  } finally {
-    if (state.running === running) state.running = null;
+    showSentences();
+    if (state.item === null || state.item === item) choose(item);
+  }
+  if (state.running === running) state.running = null;
+  if (state.items.length > 1) {
+    const failed = state.items.filter((item) => item.problem).length;
+    say(`${state.items.length} sentences${failed ? `, ${failed} with an error` : ""}. ${state.answer ? summary(state.answer) : ""}`);
   }
 }
 
-// The sentence is part of the address, so that a reload or a bookmark restores it.
-function remember(question) {
-  const value = question.words ? `w=${encodeURIComponent(question.words.join(" "))}` : `s=${encodeURIComponent(question.text)}`;
+async function askOne(item, signal) {
+  try {
+    const gold = item.question.gold || find("gold").value.trim();
+    const body = { ...item.question, k: Number(find("count").value), model: Number(find("model").value || 0) };
+    if (gold) body.gold = gold;
+    const response = await fetch("/api/parse", {
+      method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal,
+    });
+    const answer = await response.json();
+    if (!response.ok) throw new Error(answer.error.message);
+    item.answer = answer;
+  } catch (error) {
+    if (signal.aborted) return;
+    item.problem = error instanceof TypeError ? "The server does not respond. Is it still running?" : error.message;
+  }
+}
+
+// Nothing of an earlier answer stays: neither a tree beside an error, nor a node of another tree.
+function clearAnswer() {
+  state.item = null;
+  state.answer = null;
+  showProblem("");
+  for (const id of ["result", "tokens-form", "node-section"]) find(id).hidden = true;
+  for (const id of ["picture", "trees", "why"]) find(id).replaceChildren();
+}
+
+function choose(item) {
+  clearAnswer();
+  state.item = item;
+  state.answer = item.answer;
+  showSentences();
+  if (item.problem) {
+    say("");
+    showProblem(item.problem);
+  } else if (item.answer) {
+    state.rank = 0;
+    showAnswer();
+  }
+}
+
+// The sentences are part of the address, so that a reload or a bookmark restores them.
+function remember(questions) {
+  const [only] = questions;
+  const value = questions.length === 1 && only.words
+    ? `w=${encodeURIComponent(only.words.join(" "))}`
+    : `s=${encodeURIComponent(questions.map(textOf).join("\n"))}`;
   history.replaceState(null, "", `#${value}`);
 }
 
@@ -70,39 +112,80 @@ function recall() {
   let value;
   try { value = decodeURIComponent(match[2]); } catch { return; }
   find("sentence").value = value;
-  ask(match[1] === "w" ? { words: split(value) } : { text: value });
+  ask(match[1] === "w" ? [{ words: split(value) }] : sentencesOf(value));
 }
 
+function sentencesOf(text) {
+  const lines = text.split("\n").filter((line) => line.trim());
+  return lines.length ? lines.map((line) => ({ text: line })) : [{ text }];
+}
+
+const textOf = (question) => (question.words ? question.words.join(" ") : question.text);
 const split = (text) => text.split(/[ \t\r\n\f\v]+/).filter((word) => word);
 
 // ---- showing ---------------------------------------------------------------------------------------------
+
+function showSentences() {
+  find("sentences-section").hidden = state.items.length < 2;
+  const focused = document.activeElement && document.activeElement.dataset.sentence;
+  find("sentences").replaceChildren(...state.items.map((item, number) => {
+    const words = item.answer ? item.answer.words.join(" ") : textOf(item.question);
+    const note = item.problem ? "error" : item.answer ? score(item.answer) : "waiting";
+    const button = make("button", { class: "second", type: "button", "data-sentence": number }, words,
+      make("span", { class: "quiet" }, ` ${note}`));
+    if (item === state.item) button.setAttribute("aria-current", "true");
+    button.addEventListener("click", () => choose(item));
+    return make("li", {}, button);
+  }));
+  if (focused) document.querySelector(`[data-sentence="${focused}"]`)?.focus();
+}
+
+function score(answer) {
+  if (answer.gold) return `F1 ${answer.trees[0].f1.toFixed(1)}`;
+  return answer.fallback ? "fallback tree" : percent(answer.trees[0].probability);
+}
+
+function summary(answer) {
+  const kinds = {
+    coarse: "the model cannot parse this sentence; this is the best tree of a coarser grammar",
+    glued: "no grammar covers the whole sentence; these are partial parses side by side",
+    flat: "the sentence is too long for the chart; this tree has tags only",
+    timeout: "the sentence takes too long; this tree has tags only",
+  };
+  const note = answer.fallback ? `Fallback tree: ${kinds[answer.fallback] || answer.fallback}.` : "";
+  return `${answer.words.length} word${answer.words.length === 1 ? "" : "s"}, ${answer.seconds.toFixed(3)} s. ${note}`;
+}
 
 function showAnswer() {
   const { answer } = state;
   find("result").hidden = false;
   find("tokens-form").hidden = false;
   find("tokens").value = answer.words.join(" ");
-  const kinds = {
-    coarse: "the model cannot parse this sentence; this is the best tree of a coarser grammar",
-    glued: "no grammar covers the whole sentence; these are partial parses side by side",
-    flat: "the sentence is too long for the chart; this tree has tags only",
-  };
-  const note = answer.fallback ? `Fallback tree: ${kinds[answer.fallback] || answer.fallback}.` : "";
-  say(`${answer.words.length} word${answer.words.length === 1 ? "" : "s"}, ${answer.seconds.toFixed(3)} s. ${note}`);
+  find("tab-gold").hidden = !answer.gold;
+  if (!answer.gold && state.view === "gold") state.view = "tree";
+  say(summary(answer));
   showList();
   showTree();
 }
 
+// The most probable tree comes first. The tree that the parsing objective prefers may be another one; it is marked, and shown first.
 function showList() {
-  const list = find("trees");
-  list.replaceChildren();
-  state.answer.trees.forEach((each, rank) => {
+  const { trees } = state.answer;
+  const ranks = trees.map((_, rank) => rank).sort((a, b) => (trees[b].probability ?? -1) - (trees[a].probability ?? -1) || a - b);
+  const several = trees.length > 1;
+  find("trees-note").textContent = several
+    ? "Most probable first; the percentages are probabilities of the trees given the words. ★ marks the tree that the parser chooses: its parts are right most often."
+    : "The percentage is the probability of the tree given the words.";
+  find("trees").replaceChildren(...ranks.map((rank) => {
+    const each = trees[rank];
     const choice = make("input", { type: "radio", name: "rank", value: rank, id: `rank-${rank}` });
     choice.checked = rank === state.rank;
     choice.addEventListener("change", () => { state.rank = rank; showTree(); });
     const share = make("span", { class: "share", title: `log probability ${each.log_probability}` }, percent(each.probability));
-    list.append(make("label", {}, choice, share, make("code", {}, each.brackets)));
-  });
+    const best = make("span", { class: "best" }, ...(several && rank === 0 ? [make("span", { "aria-hidden": "true" }, "★"), make("span", { class: "unseen" }, "the parser's choice")] : []));
+    const f1 = state.answer.gold ? [make("span", { class: "f1" }, `F1 ${each.f1.toFixed(1)}`)] : [];
+    return make("label", state.answer.gold ? { class: "scored" } : {}, choice, share, best, ...f1, make("code", {}, each.brackets));
+  }));
 }
 
 function showTree() {
@@ -113,7 +196,7 @@ function showTree() {
 
 function showPicture() {
   const derived = state.view === "derivation";
-  for (const name of ["tree", "derivation"]) {
+  for (const name of VIEWS) {
     const tab = find(`tab-${name}`);
     tab.setAttribute("aria-selected", String(name === state.view));
     tab.tabIndex = name === state.view ? 0 : -1;
@@ -126,12 +209,15 @@ function showPicture() {
     find("hint").textContent = "";
     return;
   }
-  const source = derived ? tree().derivation.svg : tree().svg;
+  const source = { tree: tree().svg, derivation: tree().derivation?.svg, gold: state.answer.gold?.svg }[state.view];
   const drawn = new DOMParser().parseFromString(source, "image/svg+xml").documentElement;
   picture.replaceChildren(document.importNode(drawn, true));
-  find("hint").textContent = derived
-    ? "Each fragment has its own colour; ○ marks a substitution site, ⊕ an insertion, with a dashed line to its foot. Select a node to find its fragment below."
-    : "Small numbers are posterior probabilities. Select a node to see its alternatives.";
+  find("hint").textContent = {
+    tree: `Small numbers are posterior probabilities.${state.answer.gold ? " ✗ marks brackets that the gold tree does not have." : ""} Select a node to see its alternatives.`,
+    derivation: "Each fragment has its own colour; ○ marks a substitution site, ⊕ an insertion, with a dashed line to its foot. Select a node to find its fragment below.",
+    gold: `The gold tree; ○ marks brackets that the parser's choice${state.answer.trees.length > 1 ? " (★)" : ""} misses.`,
+  }[state.view];
+  showScore();
   for (const node of picture.querySelectorAll(".node[role=button]")) {
     node.addEventListener("click", () => chooseNode(node));
     node.addEventListener("keydown", (event) => {
@@ -140,9 +226,21 @@ function showPicture() {
   }
 }
 
+// How the tree that is shown compares with the gold tree.
+function showScore() {
+  const { gold } = state.answer;
+  find("gold-score").hidden = !gold;
+  if (!gold) return;
+  const { f1, recall, precision } = tree();
+  find("gold-score").textContent = f1 === 100
+    ? "The tree has the brackets of the gold tree."
+    : `Compared with the gold tree: F1 ${f1.toFixed(2)}, recall ${recall.toFixed(2)}, precision ${precision.toFixed(2)}.`;
+}
+
 function chooseNode(node) {
   for (const other of find("picture").querySelectorAll(".chosen")) other.classList.remove("chosen");
   node.classList.add("chosen");
+  if (state.view === "gold") return;
   if (state.view === "derivation") chooseFragment(Number(node.dataset.step));
   else showNode(tree().nodes[Number(node.dataset.node)]);
 }
@@ -274,8 +372,9 @@ async function copyText(text) {
 
 async function copyAs(form) {
   try {
-    if (form === "brackets") await copyText(tree().brackets);
-    else if (form === "latex") await copyText(state.view === "derivation" && tree().derivation ? tree().derivation.latex : tree().latex);
+    const shown = { tree: tree(), derivation: tree().derivation, gold: state.answer.gold }[state.view] || tree();
+    if (form === "brackets") await copyText(shown.brackets || tree().brackets);
+    else if (form === "latex") await copyText(shown.latex);
     else if (form === "svg") await copyText(await standalone());
     else {
       const png = await toPng(await standalone());
@@ -300,23 +399,51 @@ function showView(view) {
   showPicture();
 }
 
+// One sentence of several, with other words.
+function changeWords(words) {
+  const item = state.item;
+  ask(state.items.map((each) => (each === item ? { words } : each.question)));
+}
+
+function showExamples({ examples, source }) {
+  if (!examples.length || state.items.length) return;
+  find("examples-note").textContent = source === "training"
+    ? "Training sentences: the model has seen them. Each is compared with its gold tree."
+    : `Sentences of ${source}, each compared with its gold tree.`;
+  find("examples").replaceChildren(...examples.map((each) => {
+    const button = make("button", { class: "second", type: "button" }, each.words.join(" "));
+    button.addEventListener("click", () => {
+      find("sentence").value = each.words.join(" ");
+      ask([{ words: each.words, gold: each.gold }]);
+      find("sentence").focus();
+    });
+    return make("li", {}, button);
+  }));
+  find("examples-section").hidden = false;
+}
+
 async function begin() {
   find("ask").addEventListener("submit", (event) => {
     event.preventDefault();
-    ask({ text: find("sentence").value });
+    ask(sentencesOf(find("sentence").value));
+  });
+  find("sentence").addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); find("ask").requestSubmit(); }
   });
   find("tokens-form").addEventListener("submit", (event) => {
     event.preventDefault();
-    ask({ words: split(find("tokens").value) });
+    changeWords(split(find("tokens").value));
   });
-  for (const name of ["count", "model"]) find(name).addEventListener("change", () => { if (state.asked) ask(state.asked); });
+  for (const name of ["count", "model", "gold"]) find(name).addEventListener("change", () => { if (state.items.length) ask(state.items.map((item) => item.question)); });
   find("fit").addEventListener("change", (event) => find("picture").classList.toggle("fit", event.target.checked));
-  for (const view of ["tree", "derivation"]) {
+  for (const view of VIEWS) {
     const tab = find(`tab-${view}`);
     tab.addEventListener("click", () => showView(view));
     tab.addEventListener("keydown", (event) => {
-      if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
-      showView(view === "tree" ? "derivation" : "tree");
+      const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      if (!step) return;
+      const shown = VIEWS.filter((each) => !find(`tab-${each}`).hidden);
+      showView(shown[(shown.indexOf(view) + step + shown.length) % shown.length]);
       find(`tab-${state.view}`).focus();
     });
   }
@@ -328,6 +455,8 @@ async function begin() {
     find("models").textContent = about.models.map((each) => `${each.name} (${each.kind})`).join(" × ");
     about.models.forEach((each, number) => find("model").append(make("option", { value: number }, each.name)));
     find("model-choice").hidden = about.models.length < 2;
+    find("tokenization").textContent = `Text is cut into words by ${about.tokenization}.`;
+    showExamples(await (await fetch("/api/examples")).json());
   } catch {
     showProblem("The server does not respond. Is it still running?");
   }
