@@ -162,7 +162,7 @@ def test_examples(services, models):
         ({"text": "a", "speed": 1}, 400, "form", "unknown key 'speed'"),
         ({"text": "a", "gold": 1}, 400, "gold", "gold must be a string"),
         ({"text": "a", "gold": "(S (NP a)"}, 400, "gold", "gold tree:1:1: unbalanced brackets"),
-        ({"text": "a", "gold": "(S (NP a)) (S (NP a))"}, 400, "gold", "one tree in brackets, not 2"),
+        ({"text": "a", "gold": "(S (NP a))\n(S (NP a))"}, 400, "gold", "one tree in brackets, not 2"),
         ({"text": "a", "gold": ""}, 400, "gold", "one tree in brackets, not 0"),
         ({"text": "a", "gold": "(S (-NONE- *))"}, 400, "gold", "the gold tree has no words"),
         ([1], 400, "form", "JSON object"),
