@@ -1,4 +1,5 @@
-# The state of the two-way split sampler: a bit for every node of known trees, and who sits where in the restaurants.
+# The state of the two-way split sampler: a bit for every node of known trees, and the table that its rule's customer
+# sits at.
 #
 # Every node belongs to a *group*: a label with the subcategory that an earlier split gave it. In this split it has one
 # of the group's two subcategories (its bit), so that the cost of a sweep does not grow with the number of
@@ -7,14 +8,41 @@
 #
 # Nodes with the same treebank rule and groups share a *block* of cells at every level, one for each choice of bits:
 # addresses are dense, and nothing is hashed while sampling.
+#
+# Tables are told apart: a node knows the number of its table among those of its cell, and a table the numbers of those
+# where its own customers sit, at the next level. So unseating a tree needs no random numbers, and the trees of a batch
+# can be unseated, seated again and unseated one by one (`_split_trees`).
+#
+# Labels share no restaurant. They are divided into parts, whose customers can be seated by different threads.
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libcpp.vector cimport vector
 
-from tsgkit._backoff cimport Address, BackOff, Place, seat_at, unseat_at
+from tsgkit._backoff cimport Address, BackOff, Place
 from tsgkit._random cimport Rng
-from tsgkit._restaurant cimport SeatingLog
 from tsgkit._trees cimport BinaryTrees
 from tsgkit._types cimport index_t, symbol_t
+from tsgkit._worker_pool cimport WorkerPool
+
+cdef enum:
+    N_PARTS = 8       # of labels: as many threads can seat customers at a time; results depend on it
+    NO_TABLE = -1
+
+cdef extern from "inline_vector.hpp" namespace "tsgkit" nogil:
+    # As `InlineVector` of `_restaurant`, but it may grow on worker threads; see `_worker_pool`.
+    cdef cppclass TableVector "tsgkit::InlineVector" [Item]:
+        size_t size()
+        const Item* data()
+        Item& operator[](size_t)
+        void insert_at(size_t position, Item item)
+
+
+# A table of a cell; one without customers is a number that is free.
+cdef struct Table:
+    int32_t size
+    int32_t below          # where its customer at the next level sits: of a word at W; NO_TABLE at the last level
+    int32_t class_below    # of a word: the same at J_{x_k}; otherwise NO_TABLE
+
+ctypedef TableVector[Table] TableList
 
 
 # The rules of one kind of node. A choice of bits is an *index*: the node's bit, then those of its children.
@@ -32,11 +60,6 @@ cdef struct Block:
     int32_t label_class_cell    # the cell of (label, class) in J_x
 
 
-cdef struct Change:
-    int32_t node
-    uint8_t old_bit
-
-
 cdef cppclass SplitState:
     BinaryTrees trees
     vector[symbol_t] group              # per node
@@ -44,25 +67,21 @@ cdef cppclass SplitState:
     vector[uint8_t] n_options           # per group: 1 or 2
     uint64_t seed
     vector[uint8_t] bit                 # per node
+    vector[int32_t] seat                # per node: the number of its table
     vector[int32_t] block_of            # per node
     vector[Block] blocks
     # Per block, level of rules and option: the restaurant, and the first of its `1 << n_children` cells there.
     vector[Place] places
     vector[vector[int32_t]] nodes_of_block
-    BackOff back_off
-    SeatingLog seatings
-    # Scratch of tree sweeps, per node of a tree: the weights of its rule's refinements, the inside values of its
-    # options, divided by the larger one, and the bits that are proposed.
-    vector[double] weights
-    vector[double] inside
-    vector[uint8_t] new_bits
-    # A change of many bits at once: the nodes, and those whose rules it touches. A mark of this epoch is in force.
-    vector[Change] planned
-    vector[int32_t] touched
-    vector[uint32_t] planned_epoch
-    vector[uint32_t] touched_epoch
-    vector[uint8_t] planned_bit
-    uint32_t epoch
+    BackOff back_off                    # `by_size` of its cells is not used
+    vector[vector[TableList]] tables    # per level and cell
+    # The nodes of every tree by part, and of every tree where those of each part begin, `N_PARTS + 1` numbers each.
+    vector[int32_t] part_nodes
+    vector[int32_t] part_start
+    # Per node: what is proposed for its tree.
+    vector[uint8_t] new_bit
+    vector[int32_t] new_seat
+    WorkerPool pool
 
 
 cdef inline int index_of_bits(const Block* block, int bit, int left_bit, int right_bit) noexcept nogil:
@@ -71,10 +90,11 @@ cdef inline int index_of_bits(const Block* block, int bit, int left_bit, int rig
     return bit << 1 | left_bit if block.n_children == 1 else bit
 
 
-cdef inline int index_of(const SplitState* s, index_t node) noexcept nogil:
+cdef inline int index_of(const SplitState* s, index_t node, const uint8_t* bit) noexcept nogil:
+    """The refinement of a node's rule by these bits."""
     cdef symbol_t left = s.trees.left[node], right = s.trees.right[node]
-    return index_of_bits(&s.blocks[s.block_of[node]], s.bit[node], s.bit[left] if left >= 0 else 0,
-                         s.bit[right] if right >= 0 else 0)
+    return index_of_bits(&s.blocks[s.block_of[node]], bit[node], bit[left] if left >= 0 else 0,
+                         bit[right] if right >= 0 else 0)
 
 
 cdef inline const Place* places_of(const SplitState* s, int32_t number) noexcept nogil:
@@ -96,27 +116,7 @@ cdef inline void fill_address(const SplitState* s, int32_t number, int index, Ad
         address.rules[level].cell = places[2 * level + option].cell + below
 
 
-cdef inline double seat_node(SplitState* s, index_t node, Rng* rng) except -1.0 nogil:
-    """Seat a customer for the rule at a node; its probability before that."""
-    cdef Address address
-    fill_address(s, s.block_of[node], index_of(s, node), &address)
-    return seat_at(&s.back_off, &address, rng, &s.seatings)
-
-
-cdef inline double unseat_node(SplitState* s, index_t node, Rng* rng) except -1.0 nogil:
-    """Unseat a customer of the rule at a node; its probability after that."""
-    cdef Address address
-    fill_address(s, s.block_of[node], index_of(s, node), &address)
-    return unseat_at(&s.back_off, &address, rng, &s.seatings)
-
-
 # Number the blocks and cells of the trees, and open the restaurants; nobody is seated.
 cdef int open_split(SplitState* s) except -1 nogil
-# Seat, and unseat, all trees by their bits.
-cdef int seat_all(SplitState* s) except -1 nogil
-cdef int unseat_all(SplitState* s) except -1 nogil
-# Forget who sat down or left since the log was empty, or undo it.
-cdef int accept_seatings(SplitState* s) except -1 nogil
-cdef int reject_seatings(SplitState* s) except -1 nogil
 # The log probability of bits and seating; all discounts and strengths are resampled after that, where asked for.
 cdef double log_joint_and_hyper(SplitState* s, uint64_t iteration, bint resample) except? -1.0 nogil

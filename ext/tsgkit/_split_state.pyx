@@ -2,20 +2,21 @@
 
 from cython.operator cimport dereference
 from libc.math cimport log
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libcpp cimport bool as cpp_bool
 from libcpp.map cimport map as cpp_map
 from libcpp.pair cimport pair
 from libcpp.vector cimport vector
 
 from tsgkit._backoff cimport (
-    MOST_LEVELS, NOT_SEEN, BackOff, Level, class_level, count_tables, fill_table_arrays, label_class_level, n_levels,
-    n_rules, open_restaurants, resample_label, resample_label_classes, word_level,
+    NOT_SEEN, BackOff, Level, class_level, label_class_level, n_levels, n_rules, open_restaurants, resample_label,
+    resample_label_classes, restaurant_of, word_level,
 )
-from tsgkit._random cimport RNG_SPLIT_HYPER, RNG_SPLIT_START, Rng, rng_for
-from tsgkit._restaurant cimport TableArray, log_seating, rollback, table_counts
+from tsgkit._random cimport RNG_SPLIT_HYPER, Rng, rng_for
+from tsgkit._restaurant cimport log_seating, table_counts
 from tsgkit._trees cimport n_nodes, n_trees
 from tsgkit._types cimport index_t, symbol_t
+from tsgkit._vectors cimport fill
 
 ctypedef pair[symbol_t, symbol_t] TwoNumbers
 ctypedef pair[TwoNumbers, TwoNumbers] Key
@@ -72,11 +73,11 @@ cdef int open_split(SplitState* s) except -1 nogil:
         s.block_of[node] = number
         s.nodes_of_block[number].push_back(<int32_t>node)
     open_restaurants(&s.back_off, &numberings.word_restaurant_label)
-    open_cells(&s.back_off)
-    s.planned_epoch.assign(n_nodes(&s.trees), 0)
-    s.touched_epoch.assign(n_nodes(&s.trees), 0)
-    s.planned_bit.assign(n_nodes(&s.trees), 0)
-    s.epoch = 0
+    open_cells(s)
+    divide_labels(s)
+    fill(s.seat, n_nodes(&s.trees), <int32_t>NO_TABLE)
+    fill(s.new_seat, n_nodes(&s.trees), <int32_t>NO_TABLE)
+    fill(s.new_bit, n_nodes(&s.trees), <uint8_t>0)
     return 0
 
 
@@ -89,7 +90,7 @@ cdef int start_numberings(SplitState* s, Numberings* numberings) except -1 nogil
         numberings.rules[level].n_given = 0
     for level in range(n_levels(&s.back_off)):
         s.back_off.levels[level].restaurant_of_cell.clear()
-    s.back_off.word_restaurant.assign(n_rules(&s.back_off), -1)
+    fill(s.back_off.word_restaurant, n_rules(&s.back_off), <symbol_t>-1)
     return 0
 
 
@@ -146,45 +147,68 @@ cdef int place_word(BackOff* b, Numberings* numberings, Block* block) except -1 
     return 0
 
 
-cdef int open_cells(BackOff* b) except -1 nogil:
+cdef int open_cells(SplitState* s) except -1 nogil:
+    cdef Level* here
     cdef int level
-    for level in range(n_levels(b)):
-        b.levels[level].cells.clear()
-        b.levels[level].cells.resize(b.levels[level].restaurant_of_cell.size())
+    s.tables.clear()
+    s.tables.resize(n_levels(&s.back_off))
+    for level in range(n_levels(&s.back_off)):
+        here = &s.back_off.levels[level]
+        here.cells.clear()
+        here.cells.resize(here.restaurant_of_cell.size())
+        s.tables[level].resize(here.restaurant_of_cell.size())
     return 0
 
 
-# ---- seating ----------------------------------------------------------------------------------------------------
+# ---- parts ------------------------------------------------------------------------------------------------------
 
-cdef int seat_all(SplitState* s) except -1 nogil:
-    cdef Rng rng
-    cdef index_t tree, node
-    for tree in range(n_trees(&s.trees)):
-        rng = rng_for(s.seed, 0, RNG_SPLIT_START, tree)
-        for node in range(s.trees.tree_start[tree], s.trees.tree_start[tree + 1]):
-            seat_node(s, node, &rng)
-        accept_seatings(s)
-    return 0
-
-
-cdef int unseat_all(SplitState* s) except -1 nogil:
-    cdef Rng rng = rng_for(s.seed, 0, RNG_SPLIT_START, n_trees(&s.trees))
+cdef int divide_labels(SplitState* s) except -1 nogil:
+    """Divide the labels into parts with about as many nodes each, and sort the nodes of every tree by part."""
+    cdef vector[index_t] n_nodes_of_label
+    cdef vector[int32_t] part_of_label
     cdef index_t node
-    for node in range(n_nodes(&s.trees) - 1, -1, -1):
-        unseat_node(s, node, &rng)
-    accept_seatings(s)
+    fill(n_nodes_of_label, s.back_off.n_labels, <index_t>0)
+    for node in range(n_nodes(&s.trees)):
+        n_nodes_of_label[s.trees.label[node]] += 1
+    assign_parts(&n_nodes_of_label, &part_of_label)
+    return sort_nodes(s, &part_of_label)
+
+
+cdef int assign_parts(vector[index_t]* n_nodes_of_label, vector[int32_t]* part_of_label) except -1 nogil:
+    """The label with the most nodes goes to the part that has the fewest so far, and so on."""
+    cdef index_t load[N_PARTS]
+    cdef size_t label, largest, _label
+    cdef int part, smallest
+    for part in range(N_PARTS):
+        load[part] = 0
+    fill(part_of_label[0], n_nodes_of_label.size(), <int32_t>-1)
+    for _label in range(n_nodes_of_label.size()):
+        largest = n_nodes_of_label.size()
+        for label in range(n_nodes_of_label.size()):
+            if part_of_label[0][label] < 0 and (
+                    largest == n_nodes_of_label.size() or n_nodes_of_label[0][label] > n_nodes_of_label[0][largest]):
+                largest = label
+        smallest = 0
+        for part in range(1, N_PARTS):
+            if load[part] < load[smallest]:
+                smallest = part
+        part_of_label[0][largest] = smallest
+        load[smallest] += n_nodes_of_label[0][largest]
     return 0
 
 
-cdef int accept_seatings(SplitState* s) except -1 nogil:
-    s.seatings.entries.clear()
-    return 0
-
-
-cdef int reject_seatings(SplitState* s) except -1 nogil:
-    cdef TableArray[MOST_LEVELS + 3] arrays
-    fill_table_arrays(&s.back_off, arrays)
-    rollback(&s.seatings, arrays)
+cdef int sort_nodes(SplitState* s, const vector[int32_t]* part_of_label) except -1 nogil:
+    cdef index_t tree, node
+    cdef int part
+    s.part_nodes.clear()
+    s.part_start.clear()
+    for tree in range(n_trees(&s.trees)):
+        for part in range(N_PARTS):
+            s.part_start.push_back(<int32_t>s.part_nodes.size())
+            for node in range(s.trees.tree_start[tree], s.trees.tree_start[tree + 1]):
+                if part_of_label[0][s.trees.label[node]] == part:
+                    s.part_nodes.push_back(<int32_t>node)
+        s.part_start.push_back(<int32_t>s.part_nodes.size())
     return 0
 
 
@@ -195,7 +219,7 @@ cdef double log_joint_and_hyper(SplitState* s, uint64_t iteration, bint resample
     cdef double result
     cdef symbol_t label
     cdef Rng rng
-    count_tables(&s.back_off, &counts)
+    count_tables(s, &counts)
     result = add_log_bases(s, log_seatings(&s.back_off, &counts))
     if resample:
         for label in range(s.back_off.n_labels):
@@ -204,6 +228,25 @@ cdef double log_joint_and_hyper(SplitState* s, uint64_t iteration, bint resample
         rng = rng_for(s.seed, iteration, RNG_SPLIT_HYPER, s.back_off.n_labels)
         resample_label_classes(&s.back_off, &counts, &rng)
     return result
+
+
+cdef int count_tables(const SplitState* s, vector[vector[table_counts]]* counts) except -1 nogil:
+    """Per level and restaurant, how many tables of which size there are."""
+    cdef table_counts* here
+    cdef const TableList* tables
+    cdef int level
+    cdef size_t cell, number
+    counts.resize(s.tables.size())
+    for level in range(<int>s.tables.size()):
+        counts[0][level].resize(s.back_off.levels[level].restaurants.size())
+        for cell in range(s.tables[level].size()):
+            tables = &s.tables[level][cell]
+            here = &counts[0][level][restaurant_of(&s.back_off, level, <int32_t>cell)]
+            for number in range(tables.size()):
+                if <size_t>tables.data()[number].size >= here.size():
+                    here.resize(tables.data()[number].size + 1, 0)
+                here[0][tables.data()[number].size] += tables.data()[number].size > 0
+    return 0
 
 
 cdef inline double log_seating_of(

@@ -1,14 +1,14 @@
 """The two-way split sampler: subcategories of the nodes of known trees, one bit each.
 
-The model is in ``_backoff.pxd``, the state in ``_split_state.pxd``, the moves in ``_split_moves.pyx``. Everything the
-sampler depends on comes in as arrays and is checked here; everything it knows goes out as arrays. Same seed, same
-result.
+The model is in ``_backoff.pxd``, the state in ``_split_state.pxd``, the moves in ``_split_trees.pyx`` and
+``_split_moves.pyx``. Everything the sampler depends on comes in as arrays and is checked here; everything it knows goes
+out as arrays. Same seed and size of batches, same result, whatever the number of threads.
 """
 
 import numpy as np
 
 from tsgkit._backoff import level_names, level_number
-from tsgkit.checks import checked_rows, count_customers
+from tsgkit.checks import checked_rows
 
 from libc.stdint cimport uint8_t, uint64_t
 from libcpp.vector cimport vector
@@ -17,12 +17,14 @@ from tsgkit._backoff cimport (
     Address, Level, class_probability, copy_rule_base, copy_rules, label_class_probability, n_pairs, parameters_of,
     probability_at, restaurants_of, set_parameters_of,
 )
-from tsgkit._restaurant cimport grow
-from tsgkit._split_moves cimport SweepCounts, joint_losses, marginal_losses, merge_groups, tree_sweep, type_sweep
+from tsgkit._restaurant cimport Restaurant
+from tsgkit._split_moves cimport joint_losses, marginal_losses, merge_groups, type_sweep
+from tsgkit._split_seating cimport seat_all, unseat_all
 from tsgkit._split_state cimport (
-    Block, SplitState, fill_address, log_joint_and_hyper, open_split, places_of, seat_all, unseat_all,
+    NO_TABLE, Block, SplitState, Table, TableList, fill_address, log_joint_and_hyper, open_split, places_of,
 )
-from tsgkit._trees cimport copy_trees
+from tsgkit._split_trees cimport SweepCounts, tree_sweep
+from tsgkit._trees cimport copy_trees, n_trees
 from tsgkit._types cimport index_t, symbol_t
 from tsgkit._vectors cimport copy_flags, copy_symbols
 
@@ -60,6 +62,7 @@ cdef class SplitSampler:
     cdef readonly object trees
     cdef readonly tuple kinds
     cdef bint is_seated
+    cdef bint is_changing    # or a change was not finished
 
     def __init__(
         self, trees, groups, group_label, n_options, levels, rule_base, rule_class, lexical_share, class_word_base,
@@ -88,6 +91,8 @@ cdef class SplitSampler:
         copy_rule_base(&self.state.back_off, rule_base)
 
     cdef int require_seated(self, bint wanted) except -1:
+        if self.is_changing:
+            raise RuntimeError("the subcategories are being changed, or a change ran out of memory half-way")
         if self.is_seated != wanted:
             raise ValueError("no trees are seated" if wanted else "the trees are seated already")
         return 0
@@ -133,9 +138,10 @@ cdef class SplitSampler:
         """Seat all trees with these choices, 0 or 1 per node."""
         self.require_seated(False)
         self.put_bits(bits)
+        self.is_changing = True
         with nogil:
             seat_all(&self.state)
-        self.is_seated = True
+        self.is_changing, self.is_seated = False, True
 
     cdef int put_bits(self, bits) except -1:
         bits = np.ascontiguousarray(bits, dtype=np.uint8)
@@ -146,13 +152,18 @@ cdef class SplitSampler:
     def empty(self):
         """Unseat all trees."""
         self.require_seated(True)
+        self.is_changing = True
         with nogil:
             unseat_all(&self.state)
-        self.is_seated = False
+        self.is_changing = self.is_seated = False
 
     def bits(self):
         """Which option each node has chosen."""
         return np.array([value for value in self.state.bit], dtype=np.uint8)
+
+    def seats(self):
+        """The number of the table where the customer of each node sits, among those of its cell."""
+        return np.array([value for value in self.state.seat], dtype=np.int32)
 
     def groups(self):
         return np.array([value for value in self.state.group], dtype=np.int32)
@@ -164,35 +175,44 @@ cdef class SplitSampler:
         """How many options each group has."""
         return np.array([value for value in self.state.n_options], dtype=np.uint8)
 
-    def tree_sweep(self, uint64_t iteration, double temperature=1.0):
+    def tree_sweep(self, uint64_t iteration, double temperature=1.0, *, int batch=1, int threads=1):
         """One Metropolis-Hastings step for every tree: proposals, acceptances and changes."""
+        if batch < 1 or threads < 1 or not temperature > 0:
+            raise ValueError("batch, threads and temperature must be positive")
         self.require_seated(True)
-        if not temperature > 0:
-            raise ValueError("the temperature must be positive")
+        batch = min(batch, n_trees(&self.state.trees))
         cdef SweepCounts counts = SweepCounts(0, 0, 0)
+        self.is_changing = True
         with nogil:
-            tree_sweep(&self.state, iteration, temperature, &counts)
+            tree_sweep(&self.state, iteration, temperature, batch, threads if batch > 1 else 1, &counts)
+        self.is_changing = False
         return counts.n_proposed, counts.n_accepted, counts.n_changed
 
     def type_sweep(self, uint64_t iteration, index_t n_moves, double temperature=1.0, *, bint onto_used=False):
-        """Relabel all occurrences of refined rules at once: proposals, acceptances, and acceptances again."""
+        """Resample all occurrences of refined rules at once: moves, changes, and changes again."""
         self.require_seated(True)
         if n_moves < 0 or not temperature > 0:
             raise ValueError("the number of moves and the temperature must be positive")
         cdef SweepCounts counts = SweepCounts(0, 0, 0)
+        self.is_changing = True
         with nogil:
             type_sweep(&self.state, iteration, n_moves, temperature, onto_used, &counts)
+        self.is_changing = False
         return counts.n_proposed, counts.n_accepted, counts.n_changed
 
-    def merge_losses(self, uint64_t iteration, *, bint marginal=False):
+    def merge_losses(self, uint64_t iteration, *, bint marginal=False, int threads=1):
         """Per group, what is lost in log probability when its two options are made one."""
         self.require_seated(True)
+        if threads < 1:
+            raise ValueError("threads must be positive")
         cdef vector[double] losses
+        self.is_changing = True
         with nogil:
             if marginal:
-                marginal_losses(&self.state, &losses)
+                marginal_losses(&self.state, threads, &losses)
             else:
                 joint_losses(&self.state, iteration, &losses)
+        self.is_changing = False
         return np.array([value for value in losses])
 
     def merge(self, is_merged, uint64_t iteration):
@@ -201,9 +221,11 @@ cdef class SplitSampler:
         cdef vector[uint8_t] flags
         if np.shape(is_merged) != (self.state.group_label.size(),):
             raise ValueError("one flag is needed for every group")
+        self.is_changing = True
         copy_flags(is_merged, flags)
         with nogil:
             merge_groups(&self.state, &flags, iteration)
+        self.is_changing = False
 
     # ---- what it knows -----------------------------------------------------------------------------------
 
@@ -299,79 +321,125 @@ cdef class SplitSampler:
     # ---- seating -----------------------------------------------------------------------------------------
 
     def seating(self):
-        """All tables: per kind of cell, rows of cell, table size, and number of such tables."""
-        cdef const Level* level
+        """All tables: per kind of cell, rows of cell, number, size, and the tables below; see `Table`."""
+        cdef const TableList* tables
+        cdef Table table
         cdef index_t cell
         cdef size_t item
+        cdef int level
         result = {}
-        for kind in self.kinds:
-            level = self.level_of(kind)
+        for level, kind in enumerate(self.kinds):
             rows = []
-            for cell in range(<index_t>level.cells.size()):
-                for item in range(level.cells[cell].by_size.size()):
-                    rows.append((cell, level.cells[cell].by_size[item].size, level.cells[cell].by_size[item].n_tables))
-            result[kind] = np.array(rows, dtype=np.int32).reshape(-1, 3)
+            for cell in range(<index_t>self.state.tables[level].size()):
+                tables = &self.state.tables[level][cell]
+                for item in range(tables.size()):
+                    table = tables.data()[item]
+                    if table.size:
+                        rows.append((cell, item, table.size, table.below, table.class_below))
+            result[kind] = np.array(rows, dtype=np.int32).reshape(-1, 5)
         return result
 
-    def restore(self, bits, seating):
-        """Put back what `bits` and `seating` gave; the arrays are checked against the trees."""
+    def restore(self, bits, seats, seating):
+        """Put back what `bits`, `seats` and `seating` gave; the arrays are checked against the trees."""
         self.require_seated(False)
         self.put_bits(bits)
         n_nodes = <index_t>self.state.group.size()
+        seats = np.asarray(seats)
+        if seats.dtype != np.int32 or seats.shape != (n_nodes,) or (seats < 0).any():
+            raise ValueError("a node's table is out of range")
         checked = {}
         for kind in self.kinds:
-            checked[kind] = checked_rows(seating[kind], [0, 1, 1], [self.n_cells(kind), n_nodes + 1, n_nodes + 1])
-        wanted = self.wanted_customers(checked)
-        for kind in self.kinds:
-            if (count_customers(checked[kind], self.n_cells(kind)) != wanted[kind]).any():
-                raise ValueError("the tables do not fit the trees")
-        for kind in self.kinds:
-            self.seat_tables(kind, checked[kind])
-        self.is_seated = True
+            most = [self.n_cells(kind), n_nodes, n_nodes + 1, n_nodes, n_nodes]
+            checked[kind] = checked_rows(seating[kind], [0, 0, 1, NO_TABLE, NO_TABLE], most)
+        customers = self.customers(seats, checked)
+        for kind, rows in checked.items():
+            validate_tables(rows, customers[kind], n_nodes)
+        self.is_changing = True
+        for kind, rows in checked.items():
+            self.put_tables(kind, rows)
+        for node, number in enumerate(seats.tolist()):
+            self.state.seat[<size_t>node] = number
+        self.is_changing, self.is_seated = False, True
 
-    cdef int seat_tables(self, kind, rows) except -1:
-        cdef Level* level = self.level_of(kind)
-        cdef symbol_t customer, _table, size, n_tables
+    cdef int put_tables(self, kind, rows) except -1:
+        cdef int level = level_number(self.kinds, kind)
+        cdef Level* here = &self.state.back_off.levels[level]
+        cdef Restaurant* restaurant
+        cdef TableList* tables
+        cdef Table table
         cdef index_t cell
-        for cell, size, n_tables in rows.tolist():
-            for _table in range(n_tables):
-                for customer in range(size):
-                    grow(&level.restaurants[level.restaurant_of_cell[cell]], &level.cells[cell], customer)
+        cdef size_t number
+        for cell, number, table.size, table.below, table.class_below in rows.tolist():
+            tables = &self.state.tables[level][cell]
+            grow_tables(tables[0], number + 1)
+            tables[0][number] = table
+            restaurant = &here.restaurants[here.restaurant_of_cell[cell]]
+            here.cells[cell].n_customers += table.size
+            here.cells[cell].n_tables += 1
+            restaurant.n_customers += table.size
+            restaurant.n_tables += 1
         return 0
 
-    def wanted_customers(self, tables):
-        """How many customers each cell must have: at the first level the nodes, at the others the tables above."""
+    def customers(self, seats, tables):
+        """Who sits at the tables of every kind, as the nodes and the tables above say: pairs of cell and number."""
         blocks, names = self.blocks(), self.rule_kinds
-        n_tables = {
-            kind: np.bincount(rows[:, 0], weights=rows[:, 2], minlength=self.n_cells(kind))
-            for kind, rows in tables.items()
-        }
-        wanted = {kind: np.zeros(self.n_cells(kind)) for kind in self.kinds}
-        wanted[names[0]] = self.count_nodes(blocks)
+        used = names[:self.state.back_off.n_used]
         block, option, below = choices_of(blocks)
         is_word = blocks["word_class"][block] >= 0
-        cells = {name: blocks[f"first_{name}"][block, option] + below for name in names}
-        for name, next_name in zip(names, names[1:self.state.back_off.n_used], strict=False):
-            add_once(wanted[next_name], cells[next_name], n_tables[name], cells[name], ~is_word)
-        cell, number = cells[names[0]], block[is_word]
-        wanted["word"] += np.bincount(
-            blocks["word_cell"][number], weights=n_tables[names[0]][cell[is_word]], minlength=self.n_cells("word"))
-        class_cell = blocks["class_first"][block] + option
-        add_once(wanted["class"], class_cell, n_tables[names[0]], cell, is_word)
-        label_class_cell = blocks["label_class_cell"][block]
-        add_once(wanted["label_class"], label_class_cell, n_tables["class"], class_cell, is_word)
-        return wanted
+        cells = {name: blocks[f"first_{name}"][block, option] + below for name in used}
+        cells["class"], cells["label_class"] = blocks["class_first"][block] + option, blocks["label_class_cell"][block]
+        cells["word"] = blocks["word_cell"][block]
+        result = {kind: [] for kind in self.kinds}
+        result[names[0]].append(np.stack([self.cells_of_nodes(blocks), seats], axis=1))
+        steps = [(above, below, ~is_word, 3) for above, below in zip(used, used[1:], strict=False)]
+        steps += [(names[0], "word", is_word, 3), (names[0], "class", is_word, 4), ("class", "label_class", is_word, 3)]
+        n_below = {kind: np.zeros((len(rows), 5), dtype=bool) for kind, rows in tables.items()}
+        for above, kind, chosen, column in steps:
+            cell_below = np.full(self.n_cells(above), -1, dtype=np.int64)
+            cell_below[cells[above][chosen]] = cells[kind][chosen]
+            cell_below = cell_below[tables[above][:, 0]]
+            n_below[above][:, column] |= cell_below >= 0
+            has_below = cell_below >= 0
+            result[kind].append(np.stack([cell_below[has_below], tables[above][has_below, column]], axis=1))
+        for kind, rows in tables.items():
+            if ((rows[:, 3:] >= 0) != n_below[kind][:, 3:]).any():
+                raise ValueError("the tables do not fit the trees: one has no table below, or one too many")
+        return {kind: np.concatenate([*pairs, np.empty((0, 2), np.int64)]) for kind, pairs in result.items()}
 
-    def count_nodes(self, blocks):
-        """How many nodes have every refined rule, by its cell at the first level."""
+    def cells_of_nodes(self, blocks):
+        """The cell of every node's rule at the first level."""
         bits = self.bits().astype(np.int64)
         block = np.array([value for value in self.state.block_of], dtype=np.int64)
         left, right, n_children = self.trees.left, self.trees.right, blocks["n_children"][block]
         below = np.zeros_like(bits)
         below[n_children == 1] = bits[left[n_children == 1]]
         below[n_children == 2] = bits[left[n_children == 2]] << 1 | bits[right[n_children == 2]]
-        cells = blocks[f"first_{self.kinds[0]}"][block, bits] + below
-        return np.bincount(cells, minlength=self.n_cells(self.kinds[0]))
+        return blocks[f"first_{self.kinds[0]}"][block, bits] + below
+
+
+cdef extern from *:
+    """
+    template <class Tables>
+    inline void tsgkit_grow_tables(Tables& tables, size_t size) {
+        while (tables.size() < size) tables.insert_at(tables.size(), {0, -1, -1});
+    }
+    """
+    # Have at least so many numbers of tables.
+    void grow_tables "tsgkit_grow_tables"(TableList& tables, size_t size) except +
+
+
+def validate_tables(rows, customers, n_nodes):
+    """Refuse tables of other sizes than the customers say, and numbers that no sampler gives."""
+    keys, sizes = np.unique(customers[:, 0] * n_nodes + customers[:, 1], return_counts=True)
+    found = rows[:, 0].astype(np.int64) * n_nodes + rows[:, 1]
+    order = np.argsort(found, kind="stable")
+    if len(found) != len(keys) or (found[order] != keys).any() or (rows[order, 2] != sizes).any():
+        raise ValueError("the tables do not fit the trees")
+    # A cell never had more tables than nodes that could have its rule, and these have eight cells at most.
+    largest = np.zeros(rows[:, 0].max(initial=-1) + 1, dtype=np.int64)
+    np.maximum.at(largest, rows[:, 0], rows[:, 1])
+    if largest.sum() > 8 * n_nodes:
+        raise ValueError("the numbers of tables are out of range")
 
 
 def validate_groups(trees, groups, group_label, n_options):
@@ -399,9 +467,3 @@ def choices_of(blocks):
     index = np.arange(len(block)) - np.repeat(np.cumsum(n_choices) - n_choices, n_choices)
     n_children = blocks["n_children"][block]
     return block, index >> n_children, index & ((1 << n_children) - 1)
-
-
-def add_once(wanted, cells, n_tables, above, chosen):
-    """Add the tables of cells to those of the next level; a cell that several blocks have counts once."""
-    _, first = np.unique(above[chosen], return_index=True)
-    np.add.at(wanted, cells[chosen][first], n_tables[above[chosen][first]])

@@ -18,3 +18,6 @@ cdef extern from "<vector>" namespace "std" nogil:
         size_t size()
         void clear()
         void push_back(const T&)
+        void pop_back()
+        void resize(size_t)
+        T* data()

@@ -58,7 +58,7 @@ def test_checkpoints_of_other_splits_are_refused(corpus, tmp_path):
     assert checkpoint_path(tmp_path / "model").exists()
 
 
-@pytest.mark.parametrize("damage", ["options_0", "groups", "bits", "seating_rule", "parameters"])
+@pytest.mark.parametrize("damage", ["options_0", "groups", "bits", "seats", "seating_rule", "parameters"])
 def test_damaged_states_are_refused(corpus, damage):
     training = Training(corpus, SrSettings(**SETTINGS))
     training.start()
@@ -85,6 +85,8 @@ def finished(corpus):
         ("options_0", lambda values: values.astype(np.float64)),
         ("groups", lambda values: values.astype(np.int64)),
         ("groups", lambda values: values[:-1]),
+        ("seats", lambda values: values[:-1]),
+        ("seats", lambda values: values + 2**30),
         ("seating_rule", lambda values: np.full_like(values, 2**31 - 1)),
         ("seating_word", lambda values: values.astype(np.float32)),
         ("seating_base", lambda values: values.reshape(-1)),
@@ -127,7 +129,7 @@ def test_settings_that_make_no_sense_are_refused(settings, message):
         SrSettings(**settings)
 
 
-@pytest.mark.parametrize(("threshold", "f1"), [(0, 91.18), (1, 88.67)])
+@pytest.mark.parametrize(("threshold", "f1"), [(0, 90.49), (1, 87.54)])
 def test_subcategories_parse_better_than_labels(tmp_path, threshold, f1):
     """Far from the best grammar, but far above the plain one (75.92 on this treebank)."""
     unknown = UnknownWords(threshold=threshold)

@@ -27,26 +27,20 @@ void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 SCRIPT = """
 import ctypes
 import numpy as np
-from tsgkit._tsg_sampler import TsgSampler
 from tsgkit.models.rules import number_rules
 from tsgkit.treebank import Binarization, load, prepare
 
 shim = ctypes.CDLL(None)
 shim.left.restype = ctypes.c_long
-trees = number_rules(prepare(load("village", "dev")[:12], binarization=Binarization("centre-head", 0)))
-
+{sampler}
 def attempt(move, n):
-    sampler = TsgSampler(trees, n)
-    sampler.allow_insertions(trees.foot_probability())
-    sampler.set_parameters(0.5, 1.0, 0.5, 0.5, 1.0, 0.5)
-    sampler.start(np.zeros(len(trees.label)))
-    sampler.blocked_sweep(0, batch=4)
+    sampler = seated(n)
     shim.fail_at(n)
     try:
         MOVES[move](sampler)
     except MemoryError:
         try:
-            sampler.local_sweep(2)
+            use(sampler)
         except RuntimeError:
             return True
         raise AssertionError("used after a failure")
@@ -56,6 +50,25 @@ def attempt(move, n):
     assert not failed, "a failed allocation raised nothing"
     return False
 
+for move in MOVES:
+    print(move, sum(attempt(move, n) for n in [*range(60), *range(60, 600, 9)]))
+"""
+TSG = """
+from tsgkit._tsg_sampler import TsgSampler
+
+trees = number_rules(prepare(load("village", "dev")[:12], binarization=Binarization("centre-head", 0)))
+
+def seated(seed):
+    sampler = TsgSampler(trees, seed)
+    sampler.allow_insertions(trees.foot_probability())
+    sampler.set_parameters(0.5, 1.0, 0.5, 0.5, 1.0, 0.5)
+    sampler.start(np.zeros(len(trees.label)))
+    sampler.blocked_sweep(0, batch=4)
+    return sampler
+
+def use(sampler):
+    sampler.local_sweep(2)
+
 MOVES = {
     "blocked": lambda sampler: sampler.blocked_sweep(1, batch=6, threads=3),
     "batch of one": lambda sampler: sampler.blocked_sweep(1),
@@ -63,20 +76,58 @@ MOVES = {
     "types": lambda sampler: sampler.type_sweep(1, 200),
     "empty": lambda sampler: sampler.empty(),
 }
-for move in MOVES:
-    print(move, sum(attempt(move, n) for n in [*range(60), *range(60, 600, 9)]))
+"""
+SPLIT = """
+from tsgkit.models.back_off import UNREFINED_ROOT
+from tsgkit.models.srtsg import Subcategories, Words, make_sampler
+from tsgkit.treebank import UnknownWords
+from tsgkit.treebank.prepare import preparation_of
+
+corpus = prepare(
+    load("village", "dev")[:12], binarization=Binarization("right", 0), unknown=UnknownWords("unicode", 0)
+)
+trees = number_rules(corpus)
+words = Words.of(corpus, trees, preparation_of(corpus).lexicon)
+split = Subcategories.whole(trees.n_labels).split(int(corpus.label[0]))
+bits = np.arange(len(trees.label)) % split.n_options[corpus.label]
+
+def seated(seed):
+    sampler = make_sampler(
+        trees, words, corpus.label, split, base="uniform", back_off=UNREFINED_ROOT, seed=seed
+    )
+    sampler.start(bits)
+    sampler.tree_sweep(0, batch=4, threads=3)    # a thread that cannot start is done without
+    return sampler
+
+def start(sampler):
+    sampler.empty()
+    sampler.start(bits)
+
+def use(sampler):
+    sampler.tree_sweep(2)
+
+MOVES = {
+    "trees": lambda sampler: sampler.tree_sweep(1, batch=6, threads=3),
+    "batch of one": lambda sampler: sampler.tree_sweep(1),
+    "types": lambda sampler: sampler.type_sweep(1, 100),
+    "losses": lambda sampler: sampler.merge_losses(1),
+    "marginal losses": lambda sampler: sampler.merge_losses(1, marginal=True, threads=2),
+    "merge": lambda sampler: sampler.merge(split.n_options > 1, 1),
+    "start": start,
+}
 """
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the allocator is exchanged by LD_PRELOAD")
 @pytest.mark.skipif(not shutil.which("c++"), reason="no C++ compiler here")
 @pytest.mark.skipif("ASAN_OPTIONS" in os.environ, reason="the sanitizer has an allocator of its own")
-def test_failed_allocations_raise(tmp_path):
+@pytest.mark.parametrize(("sampler", "n_moves"), [(TSG, 5), (SPLIT, 7)], ids=["tsg", "split"])
+def test_failed_allocations_raise(tmp_path, sampler, n_moves):
     source, library = tmp_path / "shim.cpp", tmp_path / "shim.so"
     source.write_text(SHIM)
     subprocess.run(["c++", "-std=c++17", "-O1", "-shared", "-fPIC", "-o", library, source], check=True)
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT],
+        [sys.executable, "-c", SCRIPT.replace("{sampler}", sampler)],
         env={**os.environ, "LD_PRELOAD": str(library)},
         cwd=Path(__file__).parents[2],
         capture_output=True,
@@ -85,5 +136,5 @@ def test_failed_allocations_raise(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     failures = dict(line.rsplit(" ", 1) for line in done.stdout.splitlines())
-    assert len(failures) == 5
+    assert len(failures) == n_moves
     assert all(int(n) >= 5 for n in failures.values()), failures

@@ -13,6 +13,7 @@ from reference.split_setting import (
     Setting,
     cell_names,
     check,
+    in_batches,
     largest_deviate,
     refined,
     rows_of,
@@ -59,7 +60,7 @@ DP, PYP = (0.0,), (0.6, 0.3, 0.5, 0.8)
         pytest.param("words", {"levels": 2, "discount": PYP, "whole": "Y"}, 8, id="words-2-pyp-whole"),
     ],
 )
-@pytest.mark.parametrize("move", [trees_only, with_types])
+@pytest.mark.parametrize("move", [trees_only, in_batches, with_types])
 def test_states_come_as_often_as_they_should(bank, options, thin, move):
     setting = Setting(bank, **options)
     states = samples(setting, move, thin=thin)
@@ -192,7 +193,7 @@ def mixed_sweeps(sampler, iterations):
     """All kinds of moves in turn."""
     trace = []
     for iteration in iterations:
-        trace.append(sampler.tree_sweep(iteration, 1.0 + iteration % 2))
+        trace.append(sampler.tree_sweep(iteration, 1.0 + iteration % 2, batch=1 + iteration % 3))
         trace.append(sampler.type_sweep(iteration, 50))
         if iteration % 3 == 0:
             trace.append(sampler.type_sweep(iteration + 1000, 5, 2.0, onto_used=True))
@@ -262,12 +263,34 @@ def test_same_seed_same_result(treebank):
     assert state_of(samplers[0]) == state_of(samplers[1])
 
 
+@pytest.mark.parametrize("batch", [1, 2, 5, 100])
+def test_threads_change_nothing(treebank, batch):
+    samplers = [treebank.sampler() for _ in range(4)]
+    for threads, sampler in enumerate(samplers, start=1):
+        for iteration in range(6):
+            sampler.tree_sweep(iteration, 1.0 + iteration % 2, batch=batch, threads=threads)
+        assert state_of(sampler) == state_of(samplers[0])
+        losses = [each.merge_losses(1, marginal=True, threads=threads).tolist() for each in (sampler, samplers[0])]
+        assert losses[0] == losses[1]
+    check(treebank, samplers[-1])
+
+
+def test_the_size_of_batches_matters(treebank):
+    """A batch of one is a sampler of its own, with the same proposals."""
+    states = []
+    for batch in (1, 2, 5):
+        sampler = treebank.sampler()
+        sampler.tree_sweep(0, batch=batch)
+        states.append(state_of(sampler))
+    assert states[0] != states[1] != states[2]
+
+
 def test_going_on_from_what_was_saved(treebank):
     sampler = treebank.sampler()
     mixed_sweeps(sampler, range(5))
     other = treebank.empty_sampler()
     other.set_parameters(sampler.parameters())
-    other.restore(sampler.bits(), sampler.seating())
+    other.restore(sampler.bits(), sampler.seats(), sampler.seating())
     assert state_of(other) == state_of(sampler)
     traces = [mixed_sweeps(each, range(5, 10)) for each in (sampler, other)]
     assert traces[0] == traces[1]
@@ -488,7 +511,7 @@ def test_grammar_of_a_treebank(treebank):
 
 def test_states_that_do_not_fit_are_refused(setting):
     sampler = setting.sampler()
-    bits, seating = sampler.bits(), sampler.seating()
+    bits, seats, seating = sampler.bits(), sampler.seats(), sampler.seating()
     no_option = bits.copy()
     no_option[np.flatnonzero(setting.subcategories.n_options[setting.groups] == 1)[0]] = 1
     flipped = bits.copy()
@@ -497,21 +520,29 @@ def test_states_that_do_not_fit_are_refused(setting):
     def damaged(change):
         for kind, rows in seating.items():
             if len(rows):
-                yield bits, seating | {kind: change(rows.astype(np.int64))}
+                yield bits, seats, seating | {kind: change(rows.astype(np.int64))}
 
     broken = {
-        "does not have": [(no_option, seating), (bits[1:], seating)],
+        "does not have": [(no_option, seats, seating), (bits[1:], seats, seating)],
         "out of range": [
-            *damaged(lambda rows: rows * [1, 0, 1]),
-            *damaged(lambda rows: rows * [1, 1, -1]),
-            *damaged(lambda rows: rows - [1000, 0, 0]),
-            *damaged(lambda rows: rows - [-1000000, 0, 0]),
-            *damaged(lambda rows: np.vstack([rows, [0, 2**32, 2**32]])),
+            (bits, seats[1:], seating),
+            (bits, seats - 1000, seating),
+            (bits, seats.astype(np.int64), seating),
+            *damaged(lambda rows: rows * [1, 1, 0, 1, 1]),
+            *damaged(lambda rows: rows - [0, 1000, 0, 0, 0]),
+            *damaged(lambda rows: rows - [1000, 0, 0, 0, 0]),
+            *damaged(lambda rows: rows - [-1000000, 0, 0, 0, 0]),
+            *damaged(lambda rows: rows - [0, 0, 0, -1000, 0]),
+            *damaged(lambda rows: np.vstack([rows, [0, 2**32, 2**32, -1, -1]])),
         ],
         "do not fit": [
-            (flipped, seating),
+            (flipped, seats, seating),
+            (bits, seats + 1, seating),
             *damaged(lambda rows: rows[1:]),
-            *damaged(lambda rows: rows - [0, 0, -1]),
+            *damaged(lambda rows: rows - [0, 0, -1, 0, 0]),
+            *damaged(lambda rows: rows - [0, -1, 0, 0, 0]),
+            *damaged(lambda rows: rows * [1, 1, 1, 0, 1] - [0, 0, 0, -1, 0]),
+            *damaged(lambda rows: rows * [1, 1, 1, 1, 0] - [0, 0, 0, 0, 2 * (rows[0, 4] >= 0) - 1]),
             *damaged(lambda rows: np.vstack([rows, rows[:1]])),
         ],
     }
@@ -522,7 +553,7 @@ def test_states_that_do_not_fit_are_refused(setting):
                 other.restore(*state)
             assert not other.cells("rule").any()
     with pytest.raises(ValueError, match="seated already"):
-        sampler.restore(bits, seating)
+        sampler.restore(bits, seats, seating)
 
 
 def test_calls_that_do_not_fit_are_refused(setting):
@@ -539,6 +570,11 @@ def test_calls_that_do_not_fit_are_refused(setting):
     sampler.start(setting.random_bits())
     with pytest.raises(ValueError, match="seated already"):
         sampler.start(setting.random_bits())
+    for options in ({"batch": 0}, {"threads": 0}):
+        with pytest.raises(ValueError, match="positive"):
+            sampler.tree_sweep(1, **options)
+    with pytest.raises(ValueError, match="positive"):
+        sampler.merge_losses(1, marginal=True, threads=0)
     for temperature in (0.0, -1.0, float("nan")):
         with pytest.raises(ValueError, match="positive"):
             sampler.tree_sweep(1, temperature)

@@ -33,6 +33,8 @@ BACK_OFF = "ext/tsgkit/_backoff.pxd"
 REFINED_RULES = "ext/tsgkit/_refined_rules.pyx"
 RULE_LIST = "ext/tsgkit/_rule_list.pxd"
 SPLIT_STATE = "ext/tsgkit/_split_state.pyx"
+SPLIT_SEATING = "ext/tsgkit/_split_seating.pxd"
+SPLIT_TREES = "ext/tsgkit/_split_trees.pyx"
 SPLIT_MOVES = "ext/tsgkit/_split_moves.pyx"
 REFINED_PARAMETERS = "ext/tsgkit/_refined_parameters.pyx"
 CHART = "ext/tsgkit/_chart.pyx"
@@ -311,18 +313,18 @@ FAULTS = [
     # ---- subcategories
     Fault(
         "both options from the restaurant of the first",
-        SPLIT_MOVES,
+        SPLIT_TREES,
         "restaurant = &top.restaurants[places[option].restaurant]",
         "restaurant = &top.restaurants[places[0].restaurant]",
-        "_split_moves",
+        "_split_trees",
         SPLIT_TESTS,
     ),
     Fault(
         "inside values of swapped children",
-        SPLIT_MOVES,
+        SPLIT_TREES,
         "pairs[0], pairs[1] = left[0] * right[0], left[0] * right[1]",
         "pairs[0], pairs[1] = left[0] * right[0], left[1] * right[0]",
-        "_split_moves",
+        "_split_trees",
         SPLIT_TESTS,
     ),
     Fault(
@@ -336,8 +338,8 @@ FAULTS = [
     Fault(
         "a rejected change of many bits keeps its seats",
         SPLIT_MOVES,
-        "        s.bit[s.planned[item].node] = s.planned[item].old_bit\n    return reject_seatings(s)",
-        "        s.bit[s.planned[item].node] = s.planned[item].old_bit\n    return accept_seatings(s)",
+        "        touched.s.seat[touched.nodes[item]] = touched.old_seat[item]\n    roll_back(&touched.seatings, 0)",
+        "        touched.s.seat[touched.nodes[item]] = touched.old_seat[item]",
         "_split_moves",
         SPLIT_TESTS,
     ),
@@ -347,6 +349,46 @@ FAULTS = [
         "            result += level.cells[cell].n_tables\n",
         "            result += level.cells[cell].n_customers\n",
         "_split_state",
+        SPLIT_TESTS,
+    ),
+    Fault(
+        "tables drawn by size without the discount",
+        SPLIT_SEATING,
+        "target -= first[number].size - discount",
+        "target -= first[number].size",
+        "_split_trees _split_moves _split_seating",
+        SPLIT_TESTS,
+    ),
+    Fault(
+        "the proposal of a tree counts against it",
+        SPLIT_TREES,
+        "log_ratio = log_ratio / work.temperature - work.log_proposals[item]",
+        "log_ratio = log_ratio / work.temperature + work.log_proposals[item]",
+        "_split_trees",
+        SPLIT_TESTS,
+    ),
+    Fault(
+        "trees after a rejected one are not rolled back",
+        SPLIT_TREES,
+        "roll_back(&part.seatings, part.mark[work.rejected])",
+        "roll_back(&part.seatings, part.mark[work.size - 1])",
+        "_split_trees",
+        SPLIT_TESTS,
+    ),
+    Fault(
+        "occurrences take a refinement that others have",
+        SPLIT_MOVES,
+        "return n_here == work.occurrences.size() and n_seated(s, number, index) == 0",
+        "return n_here == work.occurrences.size()",
+        "_split_moves",
+        SPLIT_TESTS,
+    ),
+    Fault(
+        "refinements of all occurrences drawn by the square of their weights",
+        SPLIT_MOVES,
+        "target += exp((log_weight[choice] - largest) / temperature)",
+        "target += exp(2 * (log_weight[choice] - largest) / temperature)",
+        "_split_moves",
         SPLIT_TESTS,
     ),
     # ---- sites on refined trees

@@ -147,9 +147,9 @@ def seating_of(sampler):
     names, tables = cell_names(sampler), sampler.seating()
     seating = {kind: defaultdict(dict) for kind in names}
     for kind, cells in names.items():
-        for cell, size, number in tables[kind].tolist():
+        for cell, _, size, *_ in tables[kind].tolist():
             place, _, dish = cells[cell]
-            seating[kind][place][dish] = (*seating[kind][place].get(dish, ()), *[size] * number)
+            seating[kind][place][dish] = (*seating[kind][place].get(dish, ()), size)
     return seating
 
 
@@ -158,25 +158,28 @@ def check(setting, sampler):
     reference = setting.reference(parameters=sampler.parameters())
     seating, names = seating_of(sampler), cell_names(sampler)
     wanted = reference.customers(sampler.bits().tolist(), seating)
-    again = sampler.wanted_customers(sampler.seating())
+    tables = sampler.seating()
+    seated = sampler.customers(sampler.seats(), tables)
     for kind in sampler.kinds:
         found = {place: {dish: sum(own) for dish, own in dishes.items()} for place, dishes in seating[kind].items()}
         assert found == wanted[kind]
-        customers, tables = sampler.cells(kind)
+        sizes_by_number = Counter(map(tuple, seated[kind].tolist()))
+        assert sizes_by_number == {(cell, number): size for cell, number, size, *_ in tables[kind].tolist()}
+        customers, n_tables = sampler.cells(kind)
         totals = np.zeros((2, sampler.restaurants(kind).shape[1]))
         for cell, (place, number, dish) in names[kind].items():
             sizes = seating[kind].get(place, {}).get(dish, ())
-            assert (customers[cell], tables[cell]) == (sum(sizes), len(sizes))
+            assert (customers[cell], n_tables[cell]) == (sum(sizes), len(sizes))
             totals[:, number] += sum(sizes), len(sizes)
         assert sampler.restaurants(kind)[:2].tolist() == totals.tolist()
-        assert again[kind].tolist() == customers.tolist()
     return reference, seating
 
 
 def state_of(sampler):
     seating = {kind: rows.tolist() for kind, rows in sampler.seating().items()}
     restaurants = {kind: sampler.restaurants(kind).tolist() for kind in sampler.kinds}
-    return sampler.bits().tolist(), seating, restaurants, sampler.parameters().tolist(), sampler.n_options().tolist()
+    nodes = sampler.bits().tolist(), sampler.seats().tolist()
+    return *nodes, seating, restaurants, sampler.parameters().tolist(), sampler.n_options().tolist()
 
 
 # ---- exact posteriors ------------------------------------------------------------------------------------
@@ -184,6 +187,10 @@ def state_of(sampler):
 
 def trees_only(sampler, iteration):
     sampler.tree_sweep(iteration)
+
+
+def in_batches(sampler, iteration):
+    sampler.tree_sweep(iteration, batch=2 + iteration % 2, threads=1 + iteration % 3)
 
 
 def with_types(sampler, iteration):

@@ -100,6 +100,7 @@ SHINDO2012 = Recipe(
         merge_loss="marginal",
         lexicon="rules",
         base="uniform",
+        batch=1,
         type_moves=500,
         type_mode="map",
         site_iterations=2000,
@@ -114,8 +115,7 @@ SHINDO2012 = Recipe(
     full="--splits=6",
     deviations=(
         "Stop probabilities are sampled; the paper chooses them on development data (--stop-prob fixes them).",
-        "The tree-level sampler proposes 500 types per iteration and accepts or rejects them; the paper draws from the"
-        " conditional distribution and does not say how many.",
+        "The tree-level sampler resamples 500 types per iteration; the paper does not say how many.",
         "The base probability of a fragment sums over the refinements of its internal nodes, so that it is a"
         " distribution; the paper ignores them.",
         "On the full treebank, the paper initialises the sampling of sites with the final sample of the small one; the"

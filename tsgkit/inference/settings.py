@@ -31,6 +31,8 @@ class SamplingSettings(Settings):
     ----------
     recipe : str, optional
         The name of the recipe that the settings come from, if they come from one; see `tsgkit.inference.recipes`.
+    batch : int
+        Number of trees whose proposals are made together, given the counts without them; the result depends on it.
     type_moves : int
         Number of proposals after every sweep to change all occurrences of a fragment or refined rule at once.
     average : int
@@ -44,6 +46,7 @@ class SamplingSettings(Settings):
     """
 
     recipe: str | None = None
+    batch: int = 8
     type_moves: int = 0
     average: int = 20
     average_every: int = 10
@@ -52,7 +55,7 @@ class SamplingSettings(Settings):
 
     def __post_init__(self) -> None:
         self.require_least(0, "type_moves", "anneal_iterations")
-        self.require_least(1, "average", "average_every", "anneal_from")
+        self.require_least(1, "batch", "average", "average_every", "anneal_from")
 
     def temperature(self, step: int) -> float:
         """The temperature in an iteration, counted from 1."""

@@ -51,7 +51,7 @@ class SrtsgEntry(ModelEntry):
         return [*phases, RefinedInsertionPhase(settings)] if settings.insertion_iterations else phases
 
     def material(self, corpus: FlatCorpus, settings: SrSettings, *, seed: int, threads: int) -> Unsplit:
-        return Unsplit(corpus, settings, seed)
+        return Unsplit(corpus, settings, seed, threads)
 
     def skipped_phases(self, settings: SrSettings, start: Start) -> int:
         """The splits that the start has."""

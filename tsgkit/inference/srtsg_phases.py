@@ -49,10 +49,12 @@ class Unsplit:
         Binarised, with closed vocabulary.
     settings : SrSettings
     seed : int
+    threads : int
+        The result does not depend on it.
     """
 
-    def __init__(self, corpus: FlatCorpus, settings: SrSettings, seed: int) -> None:
-        self.corpus, self.settings, self.seed = corpus, settings, seed
+    def __init__(self, corpus: FlatCorpus, settings: SrSettings, seed: int, threads: int = 1) -> None:
+        self.corpus, self.settings, self.seed, self.threads = corpus, settings, seed, threads
         self.trees = number_rules(corpus)
         lexicon = preparation_of(corpus).lexicon if settings.lexicon == "classes" else None
         self.words = Words.of(corpus, self.trees, lexicon)
@@ -177,7 +179,7 @@ class SplitPhase(SrPhase):
         require_amounts(state["bits"], "uint8", (material.corpus.n_nodes,))
         sampling = SplitSampling(self, material, splits, state["groups"])
         sampling.sampler.set_parameters(state["parameters"])
-        sampling.sampler.restore(state["bits"], parts_of(state, SEATING_PREFIX))
+        sampling.sampler.restore(state["bits"], state["seats"], parts_of(state, SEATING_PREFIX))
         sampling.means = RuleMeans.restored(parts_of(state, MEAN_PREFIX), sampling.sampler, material.words)
         return sampling
 
@@ -231,7 +233,9 @@ class SplitSampling:
         """One sweep over the subcategories of all trees, a draw of the parameters, and in one iteration the merge."""
         settings, iteration = self.material.settings, self.phase.n_before + step
         temperature = settings.temperature(step)
-        n_proposed, n_accepted, n_changed = self.sampler.tree_sweep(iteration, temperature)
+        n_proposed, n_accepted, n_changed = self.sampler.tree_sweep(
+            iteration, temperature, batch=settings.batch, threads=self.material.threads
+        )
         _, n_types_changed, _ = self.sampler.type_sweep(
             iteration, settings.type_moves, temperature, onto_used=settings.type_mode == "map"
         )
@@ -256,7 +260,8 @@ class SplitSampling:
     def merge(self, iteration: int) -> None:
         """Undo the splits with the smallest loss."""
         material, last = self.material, self.subcategories
-        losses = self.sampler.merge_losses(iteration, marginal=material.settings.merge_loss == "marginal")
+        is_marginal = material.settings.merge_loss == "marginal"
+        losses = self.sampler.merge_losses(iteration, marginal=is_marginal, threads=material.threads)
         candidates = np.flatnonzero(last.n_options > 1)
         order = candidates[np.argsort(losses[candidates], kind="stable")]
         is_merged = np.zeros(len(losses), dtype=np.uint8)
@@ -269,7 +274,8 @@ class SplitSampling:
     def state(self) -> dict[str, np.ndarray]:
         """Splits, subcategories, parameters, seating, and the present mean."""
         state = split_options(self.splits)
-        state |= {"groups": self.groups, "bits": self.sampler.bits(), "parameters": self.sampler.parameters()}
+        state |= {"groups": self.groups, "bits": self.sampler.bits(), "seats": self.sampler.seats()}
+        state["parameters"] = self.sampler.parameters()
         state |= {f"{SEATING_PREFIX}{kind}": rows for kind, rows in self.sampler.seating().items()}
         return state | {f"{MEAN_PREFIX}{name}": value for name, value in self.means.state().items()}
 
@@ -520,7 +526,7 @@ class RefinedInsertionSampling:
         refined = refined_corpus(material.corpus, names, sites.sampler.symbols())
         trees = refined_trees(refined, SiteGrammar(*sites.parts()))
         settings = material.settings.insertion_settings()
-        self.insertions = InsertionSampling(TsgMaterial(refined, trees, material.seed, threads=1), settings)
+        self.insertions = InsertionSampling(TsgMaterial(refined, trees, material.seed, material.threads), settings)
 
     def iterate(self, step: int) -> Record:
         """One sweep over the sites and insertions of all trees, then a draw of the parameters."""

@@ -115,6 +115,7 @@ class SrSettings(SamplingSettings):
             stacked=self.stacked,
             insertion_probability=self.insertion_probability,
             insertion_cutoff=self.insertion_cutoff,
+            batch=self.batch,
             average=self.average,
             average_every=self.average_every,
         )

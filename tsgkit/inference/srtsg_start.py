@@ -67,7 +67,7 @@ def started_sites(start: Start, material: Unsplit) -> StartedSites:
         raise UsageError(f"{start.name}: it {problem}")
     table = SubcategoryTable.of_model(start.model)
     joined = start.joined(material.corpus)
-    trees = Unsplit(joined.corpus, settings, material.seed)
+    trees = Unsplit(joined.corpus, settings, material.seed, material.threads)
     splits = transferred_splits(table.splits, joined.label_of, joined.corpus.labels, int(joined.corpus.label[0]))
     first, symbol_of = symbol_numbers(table.splits[-1], splits[-1], joined.label_of)
     drawn = RefinedSites(trees, splits)

@@ -49,8 +49,6 @@ class TsgSettings(SamplingSettings):
         The base distribution P0 of rules; see `tsgkit.models.base_distributions`.
     init : {"minimal", "maximal", "random"}
         The initial state: every node is a substitution site, no node is, or each is with probability 1/2.
-    batch : int
-        Number of trees whose proposals are made together, given the counts without them; the result depends on it.
     truncated : bool
         Export the truncated grammar instead of the transform.
     """
@@ -62,7 +60,6 @@ class TsgSettings(SamplingSettings):
     process: str = "pyp"
     base: str = "frequency"
     init: str = "minimal"
-    batch: int = 8
     truncated: bool = False
 
     def __post_init__(self) -> None:
@@ -71,7 +68,7 @@ class TsgSettings(SamplingSettings):
         self.require_choice("process", PROCESSES)
         self.require_choice("base", BASE_DISTRIBUTIONS.names)
         self.require_choice("init", STARTS)
-        self.require_least(1, "iterations", "batch")
+        self.require_least(1, "iterations")
 
     @property
     def first_discount(self) -> float:
