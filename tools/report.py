@@ -12,6 +12,7 @@ file that loads nothing from the network. Needs matplotlib: pip install 'tsgkit[
 Options:
   -o FILE, --output=FILE   output file
   --dev=TREEBANK           parse this treebank (as for `tsgkit prepare`) and report the scores
+  --params=SET             for --dev: collins, new, or an EVALB parameter file [default: collins]
   --fragments=N            number of fragments, and of auxiliary trees, to show [default: 24]
   --derivations=N          number of sentences with derivations to show [default: 6]
   --worst=N                number of sentences with the lowest F1 to show, or of those that differ most [default: 10]
@@ -27,6 +28,8 @@ import time
 from typing import Any
 
 from tsgkit.cli import command, integer, parse_arguments
+from tsgkit.evaluation import load_parameters
+from tsgkit.evaluation.evalb import parameter_warnings
 from tsgkit.files import open_output
 from tsgkit.models.model import Model
 from tsgkit.parsing import Parse
@@ -64,13 +67,18 @@ def main(argv: list[str]) -> int:
     )
     models = [Model.load(path) for path in arguments["MODEL"]]
     names = [os.path.basename(path) for path in arguments["MODEL"]]
+    parameters = load_parameters(arguments["--params"])
     reports = []
     for group in grouped([model.kind for model in models]):
-        report = Report([models[number] for number in group], [names[number] for number in group], settings)
+        own = [models[number] for number in group], [names[number] for number in group]
+        report = Report(*own, settings, parameters=parameters)
         if arguments["--dev"] is not None:
             for name, value in parsed(arguments, report.models).items():
                 setattr(report, name, value)
         reports.append(report)
+    if arguments["--dev"] is not None and not arguments["--quiet"]:
+        for warning in parameter_warnings(reports[0].evaluation):
+            print(f"tsgkit: {warning}", file=sys.stderr)
     page = reports[0].page() if len(reports) == 1 else side_by_side_page(reports)
     with open_output(arguments["--output"]) as file:
         file.write(page)

@@ -353,3 +353,16 @@ def test_a_model_without_history_has_no_training_section(models):
     text = Report([bare], ["m"]).page()
     assert 'id="training"' not in text
     assert 'id="sizes"' in text
+
+
+def test_parameters_that_do_not_fit_the_treebank(paths, tmp_path, capsys):
+    bank, output = tmp_path / "bank.mrg", tmp_path / "report.html"
+    bank.write_text("(TOP (S (NP (PRP I)) (VP (VBD ran)) (PUNCT .)))\n" * 20)
+    parameters = tmp_path / "mine.prm"
+    parameters.write_text("DELETE_LABEL TOP\nDELETE_LABEL PUNCT\n")
+    options = [f"--dev={bank}", f"--output={output}", "--derivations=0", "--fragments=0", str(paths["cfg"])]
+    assert report_command.main(options) == 0
+    assert "punctuation counts as words; --params=FILE" in capsys.readouterr().err
+    assert report_command.main([f"--params={parameters}", *options]) == 0
+    assert "punctuation counts" not in capsys.readouterr().err
+    assert "Aligned" in output.read_text("utf-8")

@@ -12,7 +12,7 @@ from nltk.tree import Tree
 
 from tsgkit import __version__
 from tsgkit.errors import UsageError
-from tsgkit.evaluation import Evaluation, evaluate
+from tsgkit.evaluation import Evaluation, Parameters, evaluate, load_parameters
 from tsgkit.inference.entry import entry_of
 from tsgkit.models.fragments import FragmentTable
 from tsgkit.models.model import Model
@@ -69,6 +69,8 @@ class Report:
         How long parsing took; 0 if it was not measured.
     threads : int
         Of the parser.
+    parameters : Parameters
+        Of EVALB, for the scores.
     """
 
     models: list[Model]
@@ -79,6 +81,7 @@ class Report:
     source: str = ""
     seconds: float = 0.0
     threads: int = 1
+    parameters: Parameters = field(default_factory=lambda: load_parameters(PARAMETERS))
 
     def __post_init__(self) -> None:
         kinds = {model.kind for model in self.models}
@@ -173,4 +176,4 @@ class Report:
     @cached_property
     def evaluation(self) -> Evaluation:
         """The scores of the parses."""
-        return evaluate(self.gold, [parse.tree for parse in self.parses], PARAMETERS)
+        return evaluate(self.gold, [parse.tree for parse in self.parses], self.parameters)

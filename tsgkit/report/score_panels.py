@@ -6,10 +6,9 @@ The same for all models; there are none where nothing was parsed. What comes fro
 from collections.abc import Iterator
 
 from tsgkit.drawing import Drawing
-from tsgkit.evaluation import load_parameters
 from tsgkit.evaluation.differences import f1_of_row
 from tsgkit.report.comparison import drawn, marked_drawing, marked_gold
-from tsgkit.report.model_report import PARAMETERS, Report
+from tsgkit.report.model_report import Report
 from tsgkit.report.page import escape, table
 from tsgkit.report.panels import Panel
 from tsgkit.report.plots import bar_plot
@@ -79,7 +78,7 @@ def worst(report: Report) -> Iterator[str]:
     """The sentences with the lowest F1, gold tree and parse side by side."""
     if not report.gold or not report.settings.n_worst:
         return
-    parameters = load_parameters(PARAMETERS)
+    parameters = report.parameters
     f1 = [f1_of_row(row) for row in report.evaluation.iterate_rows()]
     order = sorted((number for number, value in enumerate(f1) if value < 100), key=lambda number: f1[number])
     for number in order[: report.settings.n_worst]:

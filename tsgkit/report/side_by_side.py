@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from tsgkit.drawing import Drawing
-from tsgkit.evaluation import load_parameters
 from tsgkit.evaluation.differences import f1_of_row
 from tsgkit.report.comparison import drawn, marked_drawing
-from tsgkit.report.model_report import PARAMETERS, Report
+from tsgkit.report.model_report import Report
 from tsgkit.report.page import escape, html_page, table
 from tsgkit.report.plots import bar_plot
 from tsgkit.report.score_panels import N_LABELS
@@ -92,7 +91,7 @@ def by_length(reports: Sequence[Report]) -> Iterator[str]:
 
 def differences(reports: Sequence[Report]) -> Iterator[str]:
     """The sentences whose F1 differs most, with all trees."""
-    parameters = load_parameters(PARAMETERS)
+    parameters = reports[0].parameters
     f1 = [[f1_of_row(row) for row in report.evaluation.iterate_rows()] for report in reports]
     spread = [max(values) - min(values) for values in zip(*f1, strict=True)]
     order = sorted((number for number, value in enumerate(spread) if value > 0), key=lambda number: -spread[number])
