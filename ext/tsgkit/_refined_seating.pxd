@@ -5,6 +5,11 @@ from tsgkit._random cimport Rng
 from tsgkit._refined_state cimport Derivation, FragmentValues, RefinedState
 from tsgkit._restaurant cimport LogProduct
 
+# What is known of a fragment with internal nodes, besides what is in `at_work`.
+cdef struct Description:
+    double log_base
+    double total        # the sum over refinements at the root
+
 # Multiply by the predictive probability of the fragment at a site of a derivation, with the counts as they are. Its
 # dish is -1 if it is not stored.
 cdef void multiply_predictive(const RefinedState* state, const Derivation* derivation, int32_t node, int32_t dish,
@@ -15,6 +20,13 @@ cdef double log_predictive_at(RefinedState* state, int32_t node) noexcept nogil
 # predictive probability and, where a table opens, that of its rules one after the other over all at once. With
 # `annotate`, internal nodes take the symbols that their table has.
 cdef int seat_site(RefinedState* state, int32_t node, Rng* rng, bint annotate, LogProduct* product) except -1 nogil
+# The log of the predictive probability of a fragment with internal nodes, which is described for `seat_refined`.
+cdef double describe_refined(RefinedState* state, int32_t node, Description* found) noexcept nogil
+# The same as `seat_site` and `unseat_site` for such a fragment: seating where it was described last and counts are the
+# same, unseating without the predictive probability.
+cdef int seat_refined(RefinedState* state, int32_t node, const Description* found, Rng* rng, bint annotate,
+                      LogProduct* product) except -1 nogil
+cdef int unseat_refined(RefinedState* state, int32_t node, Rng* rng, LogProduct* product) except -1 nogil
 # Unseat it; the product is multiplied by what `seat_site` would multiply by for the same seats.
 cdef int unseat_site(RefinedState* state, int32_t node, Rng* rng, LogProduct* product) except -1 nogil
 cdef int seat_all(RefinedState* state) except -1 nogil

@@ -326,25 +326,36 @@ cdef double log_predictive_at(RefinedState* state, int32_t node) noexcept nogil:
 # ---- seating --------------------------------------------------------------------------------------------------
 
 cdef int seat_site(RefinedState* state, int32_t node, Rng* rng, bint annotate, LogProduct* product) except -1 nogil:
+    cdef Description found
+    if not has_internal_nodes(&state.dishes[state.dish[node]]):
+        return seat_single(state, node, rng, product)
+    describe_refined(state, node, &found)
+    return seat_refined(state, node, &found, rng, annotate, product)
+
+
+cdef double describe_refined(RefinedState* state, int32_t node, Description* found) noexcept nogil:
+    cdef const Dish* dish = &state.dishes[state.dish[node]]
+    cdef const Restaurant* restaurant = &state.restaurants[dish.symbol]
+    cdef Derivation derivation = present(state)
+    found.log_base = log_base_of(state, &derivation, node, &state.at_work, &found.total)
+    return log_predictive(restaurant, old_weight_of(restaurant, dish), found.log_base)
+
+
+cdef int seat_refined(
+    RefinedState* state, int32_t node, const Description* found, Rng* rng, bint annotate, LogProduct* product
+) except -1 nogil:
     cdef Dish* dish = &state.dishes[state.dish[node]]
     cdef Restaurant* restaurant = &state.restaurants[dish.symbol]
-    cdef Derivation derivation
-    cdef double log_base, old_part, new_part, total
+    cdef double old_part = old_weight_of(restaurant, dish), new_part = new_weight(restaurant) * exp(found.log_base)
     cdef int32_t size = 0, table
-    if not has_internal_nodes(dish):
-        return seat_single(state, node, rng, product)
-    derivation = present(state)
-    log_base = log_base_of(state, &derivation, node, &state.at_work, &total)
-    old_part = old_weight_of(restaurant, dish)
-    new_part = new_weight(restaurant) * exp(log_base)
-    product.log += log_predictive(restaurant, old_part, log_base)
+    product.log += log_predictive(restaurant, old_part, found.log_base)
     if dish.tables.n_customers and rng.uniform() * (old_part + new_part) < old_part:
         table = draw_refined_table(dish, old_part, restaurant.discount, rng)
         size = dish.refined[table].size
     else:
         table = <int32_t>dish.refined.size()
         dish.refined.resize(table + 1)
-        draw_refinement(state, &dish.refined[table].refinement, total, rng)
+        draw_refinement(state, &dish.refined[table].refinement, found.total, rng)
     dish.refined[table].size = size + 1
     grow(restaurant, &dish.tables, size)
     note(&state.seatings, restaurant, DISHES, state.dish[node], size, table, True)
@@ -388,12 +399,19 @@ cdef int seat_rules(
 
 
 cdef int unseat_site(RefinedState* state, int32_t node, Rng* rng, LogProduct* product) except -1 nogil:
+    cdef Derivation derivation
+    if not has_internal_nodes(&state.dishes[state.dish[node]]):
+        return unseat_single(state, node, rng, product)
+    unseat_refined(state, node, rng, product)
+    derivation = present(state)
+    multiply_predictive(state, &derivation, node, state.dish[node], &state.at_work, product)
+    return 0
+
+
+cdef int unseat_refined(RefinedState* state, int32_t node, Rng* rng, LogProduct* product) except -1 nogil:
     cdef Dish* dish = &state.dishes[state.dish[node]]
     cdef Restaurant* restaurant = &state.restaurants[dish.symbol]
-    cdef Derivation derivation
     cdef int32_t size, table
-    if not has_internal_nodes(dish):
-        return unseat_single(state, node, rng, product)
     table = draw_refined_customer(dish, rng)
     size = dish.refined[table].size
     dish.refined[table].size -= 1
@@ -401,8 +419,6 @@ cdef int unseat_site(RefinedState* state, int32_t node, Rng* rng, LogProduct* pr
     note(&state.seatings, restaurant, DISHES, state.dish[node], size, table, False)
     if size == 1:
         unseat_rules(state, dish, table, rng, product)
-    derivation = present(state)
-    multiply_predictive(state, &derivation, node, state.dish[node], &state.at_work, product)
     return 0
 
 
