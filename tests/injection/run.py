@@ -14,8 +14,11 @@ Options:
   --seed=N     of the second kill [default: 1]
 """
 
+import contextlib
+import importlib.util
 import random
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -105,8 +108,35 @@ def attempt(stage: Stage, fault: Fault, tally: Tally, second: int | None) -> Non
     stage.require_final(require)
 
 
+@contextlib.contextmanager
+def cluster(folder: Path) -> Iterator[None]:
+    """A Dask cluster whose workers are replaced when they are killed, and meet the same faults as commands."""
+    file = folder / "scheduler.json"
+    dask = [sys.executable, "-m", "dask"]
+    with open(folder / "cluster.log", "w", encoding="utf-8") as log:
+        options = ["--no-dashboard", "--host=127.0.0.1", f"--scheduler-file={file}"]
+        commands = (["scheduler", "--port=0"], ["worker", "--nworkers=2", "--nthreads=1", "--nanny"])
+        started = []
+        for words in commands:
+            started.append(subprocess.Popen([*dask, *words, *options], cwd=folder, stdout=log, stderr=log))
+            while not file.exists() and started[-1].poll() is None:
+                time.sleep(0.1)
+        try:
+            yield
+        finally:
+            for process in reversed(started):
+                process.terminate()
+                process.wait()
+    file.unlink(missing_ok=True)
+
+
 def run_scenario(name: str, folder: Path, arguments: dict[str, str]) -> Tally:
     """All faults or kills of a scenario."""
+    with cluster(folder) if SCENARIOS[name].needs_cluster else contextlib.nullcontext():
+        return run_all(name, folder, arguments)
+
+
+def run_all(name: str, folder: Path, arguments: dict[str, str]) -> Tally:
     started = time.perf_counter()
     stage = Stage(SCENARIOS[name], folder / name, Injector())
     stage.prepare()
@@ -126,7 +156,8 @@ def run_scenario(name: str, folder: Path, arguments: dict[str, str]) -> Tally:
 
 def main() -> int:
     arguments = docopt(__doc__)
-    names = arguments["SCENARIO"] or list(SCENARIOS)
+    has_dask = importlib.util.find_spec("distributed") is not None
+    names = arguments["SCENARIO"] or [name for name, one in SCENARIOS.items() if has_dask or not one.needs_cluster]
     # Imported here, so that the commands, which are forks of this process, need not.
     for module in ("train", "parse", "prepare", "report", "draw", "compare", "generate", "eval"):
         __import__(f"tsgkit.tools.{module}")

@@ -38,6 +38,8 @@ class Scenario:
         Outputs that exist before, with other content.
     is_parallel : bool
         Whether it starts processes, which makes it slow, and the order of calls another one every time.
+    needs_cluster : bool
+        Whether it runs on a Dask cluster, whose scheduler file is in the folder above.
     """
 
     words: str
@@ -47,6 +49,7 @@ class Scenario:
     before: tuple[str, ...] = ()
     old: tuple[str, ...] = ()
     is_parallel: bool = False
+    needs_cluster: bool = False
 
     def arguments(self, *, again: bool = False) -> list[str]:
         return f"{self.words} {self.again if again else ''}".split()
@@ -83,6 +86,14 @@ SCENARIOS = {
     ),
     "chains": Scenario(
         f"{TSG} --chains=2 --jobs=2 a.mrg -o m", ("m", *CHAINS), CHAIN_FILES, again="--resume", is_parallel=True
+    ),
+    "dask": Scenario(
+        f"{TSG} --chains=2 --backend=dask --scheduler=../scheduler.json a.mrg -o m",
+        ("m", *CHAINS),
+        CHAIN_FILES,
+        again="--resume",
+        is_parallel=True,
+        needs_cluster=True,
     ),
     "parse": Scenario("parse -q g.model -i text -o out", ("out",), again="--resume", old=("out",)),
     "parse-gz": Scenario("parse -q g.model -i text -o out.gz", ("out.gz",), again="--resume"),
