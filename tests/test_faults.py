@@ -29,8 +29,8 @@ TRAIN = ("train", "--model=tsg", "--iterations=100000", "--checkpoint-every=1", 
 WRITERS = {
     "prepare": (("prepare", "village:dev", "-o", "out"), "out"),
     "arrays": (("prepare", "village:dev", "-o", "out.npz"), "out.npz"),
-    "train": (("train", "--model=cfg", "village:dev", "-o", "out"), "out"),
-    "sampled": (("train", "--model=tsg", "--iterations=2", "village:dev", "-o", "out"), "out"),
+    "train": (("train", "--model=cfg", "--force", "village:dev", "-o", "out"), "out"),
+    "sampled": (("train", "--model=tsg", "--force", "--iterations=2", "village:dev", "-o", "out"), "out"),
     "parse": (("parse", "given.model", "-i", "given.txt", "-o", "out"), "out"),
 }
 
@@ -207,7 +207,7 @@ def is_at_work(process):
 def test_ctrl_c(given, tmp_path, name):
     others = {
         "inspect": (("inspect", "given.model", "--top=all"), None),
-        "srtsg": (("train", "--model=srtsg", "village:dev", "-o", "out"), "out"),
+        "srtsg": (("train", "--model=srtsg", "--force", "village:dev", "-o", "out"), "out"),
     }
     arguments, output = {**WRITERS, **others}[name]
     for path in given.iterdir():
