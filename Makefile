@@ -12,7 +12,7 @@ MARK ?=
 PYTEST = $(BIN)/pytest --numprocesses=$(JOBS) --dist=loadgroup
 
 .PHONY: help build test test-slow test-all test-checked test-diagnostics test-integrations test-asan test-valgrind test-pythons coverage \
-	lint ruff cython-lint mypy format docs layers screenshots pictures pages sdist-check demo clean fuzz mutation io-faults kills soak \
+	lint ruff cython-lint mypy format docs layers screenshots pictures pages sdist-check demo clean fuzz mutation io-faults kills oom soak \
 	bench-eval bench-parse bench-train bench-scaling bench-stream bench-read bench-load exp-pcfg exp-cohn2010 exp-shindo2011 \
 	exp-shindo2012
 
@@ -107,6 +107,12 @@ FUZZ_GUIDED ?= 60
 FUZZ_SEED ?= 1
 fuzz: build  ## feed damaged inputs to every reader (FUZZ_INPUTS, FUZZ_TARGETS, FUZZ_SEED, FUZZ_GUIDED)
 	PYTHONPATH=tests $(RUN) -m fuzz.run --inputs=$(FUZZ_INPUTS) --guided=$(FUZZ_GUIDED) --seed=$(FUZZ_SEED) $(FUZZ_TARGETS)
+
+# Which targets, and with OOM_STAYS=--stays from which allocation on all fail.
+OOM_TARGETS ?=
+OOM_STAYS ?=
+oom: build  ## let every allocation fail once in every kernel of the parser and every command (OOM_TARGETS, OOM_STAYS)
+	PYTHONPATH=tests $(RUN) -m oom.run --every $(OOM_STAYS) $(OOM_TARGETS)
 
 FAULTS ?=
 mutation: build  ## put deliberate faults into kernels and samplers, one at a time: the tests must detect each

@@ -39,7 +39,7 @@ def test_usage_text_names_what_there_is():
 
 
 def test_every_setting_has_an_option():
-    without = {"n_derivations"}
+    without = {"n_candidates"}
     assert {name for name, _ in PARSER_OPTIONS.values()} | without == {field.name for field in fields(ParserSettings)}
     arguments = parse_arguments(parse_command.__doc__, ["m"])
     assert set(PARSER_OPTIONS) <= set(arguments)

@@ -40,6 +40,8 @@ Options:
   --confidence             give every phrase its posterior probability, as in NP=0.930 (`tsgkit eval`, EVALB
                            and `tsgkit prepare` cut it off again); 0 in a fallback tree
   --max-length=N           longer sentences get a flat fallback tree
+  --max-seconds=S          a sentence that takes longer gets a flat fallback tree, marked as timeout; which ones do
+                           depends on the machine
   --max-memory=MB          a sentence whose chart needs more gets a fallback tree; every thread has a chart
                            for every grammar of the model [default: 1024]
   --threshold=P            prune what has a smaller share of the probability; 0 for no pruning; 3e-4 unless

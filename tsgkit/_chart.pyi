@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 from tsgkit._grammar_index import GrammarIndex
 from tsgkit._pruning import Mask, Projection
+from tsgkit._work_limit import WorkLimit
 
 DEFAULT_MAX_BYTES: int
 
@@ -31,6 +32,9 @@ class Chart:
     def log_total(self) -> float: ...
     @property
     def n_bytes(self) -> int: ...
+    limit: WorkLimit
+    @property
+    def mask_bytes(self) -> int: ...
     def fill(
         self,
         lexical_start: NDArray[np.int64],

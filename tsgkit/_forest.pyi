@@ -3,6 +3,10 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tsgkit._work_limit import WorkLimit
+
+DEFAULT_MAX_BYTES: int
+
 @final
 class Forest:
     def __init__(
@@ -14,6 +18,8 @@ class Forest:
     def n_labels(self) -> int: ...
     @property
     def is_over_budget(self) -> bool: ...
+    limit: WorkLimit
+    max_bytes: int
     @property
     def rules(self) -> NDArray[np.int32]: ...
     @property

@@ -38,6 +38,7 @@ NPY_START = re.compile(
 )
 
 
+ZLIB_OUT_OF_MEMORY = "Error -4 "
 # What decompressing a damaged file has been seen to raise.
 NOT_AN_ARCHIVE = (
     zipfile.BadZipFile,
@@ -93,7 +94,13 @@ def kind_of(path: str | os.PathLike[str]) -> str | None:
 def archive_bytes(kind: str, version: int, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> bytes:
     """The bytes of an archive, to be sent to another process."""
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, allow_pickle=False, **members_of(kind, version, header, arrays))
+    try:
+        np.savez_compressed(buffer, allow_pickle=False, **members_of(kind, version, header, arrays))
+    except ValueError as error:
+        # Where memory ends in the middle of a member, the archive cannot be closed, which is the error that comes out.
+        if isinstance(error.__context__, MemoryError):
+            raise MemoryError from None
+        raise
     return sealed(buffer.getvalue())
 
 
@@ -185,6 +192,8 @@ def members_read(
             }
         header = json.loads(arrays.pop(HEADER).tobytes().decode("utf-8"))
     except NOT_AN_ARCHIVE as error:
+        if isinstance(error, zlib.error) and ZLIB_OUT_OF_MEMORY in str(error):
+            raise MemoryError from None
         raise ArchiveError(f"{os.fspath(path)}: not a whole tsgkit file ({error})") from None
     return header if isinstance(header, dict) else {}, arrays
 

@@ -16,7 +16,17 @@ from typing import Any, Protocol
 from docopt import DocoptExit, docopt
 
 from tsgkit import __version__
-from tsgkit.errors import EXIT_FAILED, EXIT_USAGE, TsgkitError, UsageError, did_you_mean, exit_code_of, message_of
+from tsgkit.errors import (
+    EXIT_FAILED,
+    EXIT_MEMORY,
+    EXIT_USAGE,
+    TsgkitError,
+    UsageError,
+    did_you_mean,
+    exit_code_of,
+    is_out_of_memory,
+    message_of,
+)
 from tsgkit.interruption import interruptible
 from tsgkit.misuse import misuse
 from tsgkit.overwriting import files_of_a_job
@@ -46,6 +56,11 @@ def command(main: Callable[[list[str]], int | None]) -> Main:
         except (TsgkitError, OSError, MemoryError, KeyboardInterrupt) as error:
             flush_or_discard()
             return fail(f"tsgkit: {message_of(error)}", exit_code_of(error))
+        except (ImportError, RuntimeError, SystemError) as error:
+            if not is_out_of_memory(error):
+                raise
+            flush_or_discard()
+            return fail(f"tsgkit: {message_of(MemoryError())}", EXIT_MEMORY)
         except SystemExit as stop:  # raised by docopt after --help and --version
             code = int(stop.code or 0)
             if problem := flush_or_discard():

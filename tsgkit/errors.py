@@ -49,6 +49,14 @@ class JobInterrupted(TsgkitError):
     exit_code = EXIT_INTERRUPTED
 
 
+class OutOfTimeError(JobError):
+    """A sentence takes more time than it may."""
+
+
+class CancelledError(JobError):
+    """Somebody cancelled the work, for example because its client has gone."""
+
+
 class UsageError(TsgkitError):
     """The value of an option is not allowed."""
 
@@ -126,3 +134,19 @@ def did_you_mean(word: str, words: Iterable[str]) -> str:
 
     near = difflib.get_close_matches(word, list(words), n=1, cutoff=0.6)
     return f"; did you mean {near[0]}?" if near else ""
+
+
+# What Python and numpy say where there is no memory for a module, a thread, a lock or a buffer.
+NO_MEMORY = (
+    "failed to map segment",
+    "cannot allocate memory",
+    "can't start new thread",
+    "can't allocate ",
+    "error return without exception set",
+    "returned NULL without setting an exception",
+)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error that is no MemoryError means that there is no memory left."""
+    return any(text in str(error) for text in NO_MEMORY)

@@ -21,6 +21,7 @@ PARSER_OPTIONS: dict[str, tuple[str, Callable[[dict[str, Any], str], Any]]] = {
     "--correct": ("correct", dict.__getitem__),
     "--max-memory": ("max_bytes", lambda arguments, option: integer(arguments, option) << 20),
     "--max-length": ("max_length", integer),
+    "--max-seconds": ("max_seconds", number),
     "--tags": ("tags", dict.__getitem__),
     "--seed": ("seed", integer),
 }

@@ -9,6 +9,8 @@ from typing import Any
 from tqdm import tqdm
 
 FIRST_LINE, LONGEST_PAUSE = 5.0, 60.0  # seconds
+# No thread that only watches whether bars are still updated.
+tqdm.monitor_interval = 0
 
 
 def progress(

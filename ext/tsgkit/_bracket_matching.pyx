@@ -22,6 +22,7 @@ from libcpp.vector cimport vector
 
 from tsgkit._bracket_trees cimport NONE, Bracket, Labels, TreeReader
 from tsgkit._types cimport position_t, symbol_t
+from tsgkit._vectors cimport fill
 
 
 cdef inline bint opens_before(const Bracket& left, const Bracket& right) noexcept nogil:
@@ -77,7 +78,7 @@ cdef class BracketMatcher:
         self.label_counts.resize(self.labels.table.size())
         self.first_of_label.resize(self.labels.table.size(), <position_t>NONE)
         self.next_of_label.resize(n_test)
-        self.is_matched.assign(n_test, 0)
+        fill(self.is_matched, n_test, 0)
         if is_valid:
             self.count_labels()
         while gold < n_gold and test < n_test:
@@ -176,11 +177,11 @@ cdef class BracketMatcher:
         """The number of test brackets that cross a gold bracket; after `match`."""
         cdef position_t n_crossing = 0
         cdef size_t test
-        self.is_crossing.assign(self.test.size(), 0)
+        fill(self.is_crossing, self.test.size(), 0)
         if not self.is_valid:
             # A matched bracket has the span of a gold bracket. In a well-formed tree these do not cross, so that it
             # need not be looked at; a malformed tree gives no such guarantee.
-            self.is_matched.assign(self.test.size(), 0)
+            fill(self.is_matched, self.test.size(), 0)
         self.mark_overlaps_from_left()
         self.mark_overlaps_from_right()
         for test in range(self.test.size()):

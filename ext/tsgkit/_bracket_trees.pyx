@@ -15,6 +15,7 @@ from libc.string cimport memchr, memcmp
 from libcpp.vector cimport vector
 
 from tsgkit._types cimport index_t, position_t, symbol_t
+from tsgkit._vectors cimport fill
 
 cdef enum ByteClass:
     TEXT
@@ -94,7 +95,7 @@ cdef class Labels:
     def __init__(self, parameters):
         cdef symbol_t label
         self.encoded = []
-        self.slots.assign(1024, <symbol_t>NONE)
+        fill(self.slots, 1024, <symbol_t>NONE)
         encode_all(parameters.delete_labels, self.encoded, &self.delete_labels)
         encode_all(parameters.delete_labels_for_length, self.encoded, &self.delete_labels_for_length)
         encode_all(parameters.quote_labels, self.encoded, &self.quote_labels)
@@ -138,7 +139,7 @@ cdef class Labels:
         cdef size_t slot
         cdef symbol_t label
         if 2 * self.table.size() > self.slots.size():
-            self.slots.assign(2 * self.slots.size(), <symbol_t>NONE)
+            fill(self.slots, 2 * self.slots.size(), <symbol_t>NONE)
             first = 0
         for label in range(first, <symbol_t>self.table.size()):
             slot = slot_of(self.table[label].key, self.slots.size())

@@ -5,6 +5,7 @@ from tsgkit._chart_cells cimport Cells
 from tsgkit._grammar_index cimport GrammarIndex
 from tsgkit._pruning cimport Mask, Projection
 from tsgkit._types cimport index_t
+from tsgkit._work_limit cimport WorkLimit
 
 
 cdef class Chart:
@@ -15,5 +16,6 @@ cdef class Chart:
     cdef readonly index_t n_fills        # how many sentences were here; tells that a chart has changed
     cdef readonly double log_total       # log of the root's value, scaling removed; -inf: no derivation
     cdef vector[double] scale_prefix     # log of the scale factors of the words before a position
-    cdef Mask mask                       # these two keep what the cells point to
+    cdef Mask mask                       # these keep what the cells point to
     cdef Projection projection
+    cdef WorkLimit work_limit

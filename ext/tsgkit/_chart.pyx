@@ -5,8 +5,8 @@ where numbers are kept in the range of floats; the equations are those of ``_ins
 semiring that is chosen once per sentence (``_semiring.pxd``), the arrays are in ``_chart_cells.pxd``.
 
 Values are plain floats: every word's weights are multiplied by a factor, which cancels everywhere and keeps
-the values of long spans within range. A sentence whose root comes out too small or too large is filled again with other
-factors.
+the values of long spans within range. A sentence whose root comes out too small or whose values are too large is filled
+again with other factors.
 """
 
 cimport cython
@@ -19,6 +19,7 @@ from tsgkit._chart_cells cimport (
     bytes_in_use,
     cell_of,
     clear_cells,
+    clear_scratch,
     inside_of,
     make_cells,
     outside_of,
@@ -28,9 +29,12 @@ from tsgkit._inside cimport fill_inside
 from tsgkit._outside cimport fill_outside
 from tsgkit._pruning cimport Mask, Projection, mask_of
 from tsgkit._types cimport index_t, position_t, symbol_t, weight_t
+from tsgkit._work_limit cimport WorkLimit
 
 cdef weight_t SMALLEST = 1e-250   # root values outside of this range are computed again with other factors
 cdef weight_t LARGEST = 1e250
+cdef weight_t NEAR_UNDERFLOW = 1e-100   # where values are so small, others may have become 0
+cdef double LEAST_CHANGE = 0.5          # of the growth per word, for another attempt
 cdef int MAX_TRIES = 6
 cdef double DEFAULT_GROWTH = 3.0   # typical loss per word apart from its lexical weight, as a logarithm
 cdef double LARGEST_GROWTH = 690.0
@@ -52,7 +56,18 @@ cdef class Chart:
     def __init__(self, GrammarIndex grammar not None, max_bytes=DEFAULT_MAX_BYTES):
         self.grammar = grammar
         self.log_total = -INFINITY
+        self.limit = WorkLimit()
         make_cells(&self.cells, &grammar.table, max_bytes)
+
+    @property
+    def limit(self):
+        """When to stop working at a sentence; the chart is empty after that."""
+        return self.work_limit
+
+    @limit.setter
+    def limit(self, WorkLimit limit not None):
+        self.work_limit = limit
+        self.cells.limits = &limit.limits
 
     def fill(self, const index_t[::1] lexical_start, const symbol_t[::1] lexical_symbol,
              const weight_t[::1] lexical_weight, *, bint viterbi=False, Mask mask=None,
@@ -82,8 +97,9 @@ cdef class Chart:
         ------
         OverflowError
             When no scale factors bring the values into the range of floats; far from any real grammar.
-        MemoryError
-            When there is no memory left for the values, before `max_bytes` are reached. The chart is empty then.
+        MemoryError, OutOfTimeError, CancelledError
+            When there is no memory left for the values, before `max_bytes` are reached, or by the limit. The chart is
+            empty then.
         """
         cdef double per_word = DEFAULT_GROWTH if growth is None else growth
         if not -LARGEST_GROWTH <= per_word <= LARGEST_GROWTH:
@@ -102,7 +118,7 @@ cdef class Chart:
         self.n_fills += 1
         try:
             fill_scaled(self, lexical_start, lexical_symbol, lexical_weight, per_word)
-        except MemoryError:
+        except BaseException:
             abandon_cells(&self.cells)
             raise
         if self.cells.total > 0.0:
@@ -125,8 +141,12 @@ cdef class Chart:
             return
         self.has_outside = False
         self.cells.smallest_share = smallest_share
-        with nogil:
-            fill_outside(&self.cells, self.is_viterbi)
+        try:
+            with nogil:
+                fill_outside(&self.cells, self.is_viterbi)
+        except BaseException:
+            clear_scratch(&self.cells)
+            raise
         self.has_outside = True
 
     def make_mask(self, double threshold):
@@ -168,6 +188,12 @@ cdef class Chart:
     def max_bytes(self):
         """The bound of memory."""
         return self.cells.max_bytes
+
+    @property
+    def mask_bytes(self):
+        """The memory that a mask of the last sentence takes."""
+        cdef index_t n_cells = self.cells.cell_begin.size()
+        return 8 * n_cells * ((self.grammar.n_labels + 63) // 64 + (self.grammar.n_symbols + 63) // 64)
 
     @property
     def n_bytes(self):
@@ -221,7 +247,7 @@ cdef int fill_scaled(Chart chart, const index_t[::1] start, const symbol_t[::1] 
         if change == 0.0:
             break
         growth = min(max(growth + change, -LARGEST_GROWTH), LARGEST_GROWTH)
-    if not isfinite(cells.total) or (change != 0.0 and cells.total == 0.0):
+    if not isfinite(cells.largest) or 0.0 < cells.total < SMALLEST or (change != 0.0 and cells.total == 0.0):
         cells.total = 0.0
         raise OverflowError("the values of this sentence do not fit into the range of floats")
     return 0
@@ -245,23 +271,38 @@ cdef void scale_words(Cells* cells, const weight_t* weight, double growth, vecto
 
 
 cdef double needed_change(const Cells* cells) noexcept nogil:
-    """How the growth per word must change so that values stay in range; 0 if they do."""
-    if SMALLEST < cells.total < LARGEST or cells.is_over_budget:
+    """How the growth per word must change so that values stay in range; 0 if they do, or if nothing helps."""
+    if cells.is_over_budget or (SMALLEST < cells.total < LARGEST and isfinite(cells.largest)):
         return 0.0
-    # The longest spans show how values shrink or grow with length.
-    cdef position_t length
-    cdef weight_t largest
-    cdef bint overflows = False
-    for length in range(cells.n_words, 0, -1):
+    cdef double change = change_by_longest(cells)
+    return change if change != 0.0 else change_against_underflow(cells)
+
+
+cdef double change_by_longest(const Cells* cells) noexcept nogil:
+    """How values shrink or grow with length: by the longest spans, or the longest before values are infinite."""
+    cdef position_t length, last_length = 0
+    cdef weight_t largest, last = 0.0
+    for length in range(1, cells.n_words + 1):
         largest = largest_of_length(cells, length)
         if not isfinite(largest):
-            overflows = True
-        elif overflows and largest > 0.0:
-            # Longer spans are larger still.
-            return -(log(largest) + 10.0) / length
-        elif largest > 0.0:
-            return 0.0 if 1e-200 < largest < LARGEST else -log(largest) / length
-    return -300.0 if overflows else 0.0
+            return min(-(log(last) + 10.0) / last_length, -10.0 / length) if last > 0.0 else -300.0
+        if largest > 0.0:
+            last, last_length = largest, length
+    return 0.0 if last == 0.0 or 1e-200 < last < LARGEST else -log(last) / last_length
+
+
+cdef double change_against_underflow(const Cells* cells) noexcept nogil:
+    """Where values may have become 0 because they were too small: as much as the largest values bear."""
+    cdef position_t length
+    cdef weight_t largest
+    cdef double change = INFINITY
+    if cells.smallest > NEAR_UNDERFLOW or cells.total >= SMALLEST:
+        return 0.0
+    for length in range(1, cells.n_words + 1):
+        largest = largest_of_length(cells, length)
+        if largest > 0.0:
+            change = min(change, (log(LARGEST) - log(largest)) / length)
+    return change if LEAST_CHANGE < change < INFINITY else 0.0
 
 
 cdef weight_t largest_of_length(const Cells* cells, position_t length) noexcept nogil:

@@ -6,10 +6,12 @@
 # A symbol that begins anywhere at a start has a *slot* there, a vector of values over ends; likewise at an end, a
 # vector over starts. Both hold the same inside values, so that left times right over all split points of a span is a
 # product of two vectors that lie in memory as they are read.
+from libc.math cimport INFINITY
 from libcpp.vector cimport vector
 
 from tsgkit._grammar_index cimport GrammarTable
 from tsgkit._types cimport bits_t, index_t, position_t, symbol_t, weight_t
+from tsgkit._work_limit cimport Limits
 
 cdef extern from "vector_kernels.hpp" namespace "tsgkit" nogil:
     int lowest_bit(bits_t word) noexcept
@@ -57,8 +59,11 @@ cdef cppclass Cells:
     const GrammarTable* grammar
     const MaskTable* mask                # NULL: everything may stand everywhere
     const ProjectionTable* projection    # from this grammar to that of the mask
+    Limits* limits                       # when to stop
     position_t n_words
     weight_t total                       # the root's value, scaled; 0: no derivation
+    weight_t largest                     # of all inside values
+    weight_t smallest                    # the same, of those above 0
     weight_t smallest_share              # what has less than this share of the total has no outside value
     index_t max_bytes
     bint is_over_budget                  # memory ran over the bound: the chart is not complete
@@ -85,6 +90,9 @@ cdef cppclass Cells:
     vector[weight_t] cell_inside         # per symbol, during the outside pass
     vector[weight_t] cycle_before        # per member of a cycle
     vector[weight_t] cycle_after
+    vector[symbol_t] cycle_members       # those that may stand in the cell at work
+    vector[symbol_t] cycle_place         # per member of a cycle: its number among them; -1 between cells
+    vector[weight_t] cycle_matrix        # their one-step weights, row after row
     vector[index_t] label_stamp          # per label: the last cell that allows it
     index_t last_stamp
     vector[symbol_t] cell_labels         # the labels that were stamped last: the first `n_cell_labels` of these
@@ -252,6 +260,7 @@ cdef inline int store(
     """Store an inside value; cells come by length, and symbols by rank."""
     cdef index_t where = <index_t>start * cells.grammar.n_symbols + symbol
     cdef symbol_t slot = cells.left.slot[where], label = cells.grammar.label[symbol]
+    cells.largest, cells.smallest = max(cells.largest, value), min(cells.smallest, value)
     if slot < 0:
         cells.row_symbols[start].push_back(symbol)
         slot = make_slot(cells, &cells.left, where, end)
@@ -282,6 +291,7 @@ cdef inline int make_cells(Cells* cells, const GrammarTable* grammar, index_t ma
     cells.touched.resize((grammar.n_symbols + 63) // 64, 0)
     cells.cycle_before.resize(grammar.largest_cycle, 0.0)
     cells.cycle_after.resize(grammar.largest_cycle, 0.0)
+    cells.cycle_place.resize(grammar.largest_cycle, -1)
     cells.label_stamp.resize(grammar.n_labels, -1)
     cells.cell_labels.resize(grammar.n_labels, 0)
     return 0
@@ -314,6 +324,7 @@ cdef inline int clear_cells(Cells* cells, position_t n_words) except -1 nogil:
     """Make room for a sentence, unless what every sentence of its length needs is over the bound already."""
     cdef index_t n_rows = n_words + 1, n_flags = n_rows * cells.grammar.n_labels, row, label
     cells.n_words, cells.total = n_words, 0.0
+    cells.largest, cells.smallest = 0.0, INFINITY
     cells.stride = (n_rows + 3) // 4 * 4
     cells.n_position_words = (n_rows + 63) // 64
     cells.is_over_budget = (
@@ -340,9 +351,16 @@ cdef inline int clear_cells(Cells* cells, position_t n_words) except -1 nogil:
 
 
 cdef inline void abandon_cells(Cells* cells) noexcept nogil:
-    """After a failed allocation: a chart without a sentence, whose scratch is zero again."""
-    cdef index_t position
+    """After a failed allocation, or out of time: a chart without a sentence."""
     cells.n_words, cells.total = 0, 0.0
+    clear_scratch(cells)
+
+
+cdef inline void clear_scratch(Cells* cells) noexcept nogil:
+    """After a pass that was not finished: scratch as it is between cells."""
+    cdef index_t position
+    for position in range(<index_t>cells.cycle_place.size()):
+        cells.cycle_place[position] = -1
     for position in range(<index_t>cells.sums.size()):
         cells.sums[position] = cells.cell_inside[position] = 0.0
     for position in range(<index_t>cells.touched.size()):

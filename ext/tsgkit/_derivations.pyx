@@ -1,21 +1,17 @@
-"""Derivations out of a chart: the best one, the k best, and exact samples.
+"""Derivations out of a chart: the best one, and exact samples.
 
 From the values of a chart to rows ``(symbol, start, end, kind)`` in the order of a walk from the root down, left to
 right; ``tsgkit._codes`` has the kinds. A derivation weighs the product of its rules' weights; a sample has that weight
 over the chart's total as its probability.
 
 No back pointers are kept: at every node the choices that make its value are computed again, which costs little
-because only the nodes of the wanted derivations are visited. The k best follow Huang & Chiang (2005), algorithm 3: a
-node's next best derivation is looked for only when somebody asks for it.
+because only the nodes of the wanted derivations are visited.
 """
 
 import numpy as np
 
 from libc.math cimport log
-from libcpp.algorithm cimport pop_heap, push_heap
-from libcpp.deque cimport deque
-from libcpp.unordered_map cimport unordered_map
-from libcpp.utility cimport pair
+from libc.stdint cimport uint8_t
 from libcpp.vector cimport vector
 
 from tsgkit._chart cimport Chart
@@ -24,6 +20,7 @@ from tsgkit._codes cimport BINARY, BRIDGE, LEXICAL, N_ROW_COLUMNS, ROW_END, ROW_
 from tsgkit._grammar_index cimport GrammarTable
 from tsgkit._random cimport bitgen_of, bitgen_t, uniform
 from tsgkit._types cimport index_t, position_t, symbol_t, weight_t
+from tsgkit._work_limit cimport check_limit
 
 
 cdef struct Choice:
@@ -133,11 +130,12 @@ cdef Node right_child(Node node, Choice choice) noexcept nogil:
 
 
 cdef int walk(
-        const Cells* cells, Node top, bitgen_t* generator, vector[Visited]* visited,
+        const Cells* cells, Node top, bitgen_t* generator, index_t max_nodes, vector[Visited]* visited,
         double* log_weight) except -1 nogil:
     """Go down from a node, everywhere by the best choice or, with a generator, by a drawn one.
 
-    `log_weight` becomes the log of the product of the rules' weights, scaled as the chart's values are.
+    `log_weight` becomes the log of the product of the rules' weights, scaled as the chart's values are. More than
+    `max_nodes` are an OverflowError: drawn paths through cycles can have any length.
     """
     cdef vector[Node] waiting
     cdef vector[Choice] choices
@@ -149,7 +147,14 @@ cdef int walk(
     while not waiting.empty():
         visit.node = waiting.back()
         waiting.pop_back()
+        check_limit(cells.limits)
         list_choices(cells, visit.node, &choices)
+        if choices.empty():
+            with gil:
+                raise OverflowError("the values of this sentence are too small for floats")
+        if <index_t>visited.size() == max_nodes:
+            with gil:
+                raise OverflowError("a derivation is too long: a cycle of unary rules is hardly ever left")
         choice = choices[drawn_choice(&choices, generator) if generator != NULL else best_choice(&choices)]
         visit.kind = choice.kind
         visited.push_back(visit)
@@ -159,6 +164,11 @@ cdef int walk(
         if choice.kind != LEXICAL:
             waiting.push_back(left_child(visit.node, choice))
     return 0
+
+
+cdef index_t max_rows(const Cells* cells) noexcept nogil:
+    """How many rows derivations may have: what a quarter of the chart's bound of memory holds."""
+    return max(cells.max_bytes // (4 * <index_t>sizeof(Visited)), 1 << 16)
 
 
 cdef object rows_of(Chart chart, const vector[Visited]* visited):
@@ -209,8 +219,50 @@ def best_part(Chart chart not None, symbol_t symbol, position_t start, position_
     cdef vector[Visited] visited
     cdef double log_weight
     with nogil:
-        walk(&chart.cells, top, NULL, &visited, &log_weight)
+        walk(&chart.cells, top, NULL, max_rows(&chart.cells), &visited, &log_weight)
     return rows_of(chart, &visited), log_weight - (chart.scale_prefix[end] - chart.scale_prefix[start])
+
+
+def best_symbols(Chart chart not None, allowed):
+    """Of every span the allowed symbol with the largest value in a chart, and the log of that value.
+
+    Parameters
+    ----------
+    chart : Chart
+    allowed : ndarray of bool
+        For every symbol of the grammar.
+
+    Returns
+    -------
+    symbols, values : ndarray
+        By start and end; -1 and -inf where a span has none. Of equal values, that of the smaller number.
+    """
+    cdef const uint8_t[::1] is_allowed = np.ascontiguousarray(allowed, dtype=np.uint8)
+    cdef const Cells* cells = &chart.cells
+    cdef index_t n_rows = cells.n_words + 1, position, cell
+    cdef position_t start, end
+    cdef symbol_t symbol
+    cdef weight_t value
+    if is_allowed.shape[0] != chart.grammar.n_symbols:
+        raise ValueError("one flag is needed for every symbol")
+    symbols, values = np.full((n_rows, n_rows), -1, dtype=np.int32), np.zeros((n_rows, n_rows))
+    cdef symbol_t[:, ::1] best_symbol = symbols
+    cdef weight_t[:, ::1] best_value = values
+    if not cells.is_over_budget:
+        with nogil:
+            for start in range(cells.n_words):
+                for end in range(start + 1, cells.n_words + 1):
+                    check_limit(cells.limits)
+                    cell = cell_of(cells, start, end)
+                    for position in range(cells.cell_begin[cell], cells.cell_end[cell]):
+                        symbol = cells.grammar.symbol_of[cells.cell_symbols[position]]
+                        value = inside_of(cells, start, end, cells.cell_symbols[position])
+                        if is_allowed[symbol] and value > 0.0 and (value > best_value[start, end] or (
+                                value == best_value[start, end] and symbol < best_symbol[start, end])):
+                            best_symbol[start, end], best_value[start, end] = symbol, value
+    scale = np.array([chart.scale_prefix[position] for position in range(n_rows)])
+    with np.errstate(divide="ignore"):
+        return symbols, np.log(values) - (scale[None, :] - scale[:, None])
 
 
 def sample_derivations(Chart chart not None, index_t n_samples, bit_generator):
@@ -226,200 +278,23 @@ def sample_derivations(Chart chart not None, index_t n_samples, bit_generator):
     Returns
     -------
     list of (rows, log_weight)
+
+    Raises
+    ------
+    OverflowError
+        When all of them together would have more rows than a part of the chart's bound of memory holds.
     """
     require_derivation(chart, False)
     cdef vector[Visited] visited
     cdef bitgen_t* generator = bitgen_of(bit_generator)
     cdef Node root = node_of(chart.grammar.table.root, 0, chart.cells.n_words)
     cdef double log_weight
-    cdef index_t _sample
+    cdef index_t _sample, n_left = max_rows(&chart.cells)
     drawn = []
     with bit_generator.lock:
         for _sample in range(n_samples):
             with nogil:
-                walk(&chart.cells, root, generator, &visited, &log_weight)
+                walk(&chart.cells, root, generator, n_left, &visited, &log_weight)
+            n_left -= visited.size()
             drawn.append((rows_of(chart, &visited), log_weight - chart.scale_prefix[chart.cells.n_words]))
     return drawn
-
-
-# ---- the k best ------------------------------------------------------------------------------------------
-
-cdef struct Candidate:
-    # A choice at a node together with which derivations of its children: number 0 is the best.
-    weight_t value
-    index_t choice
-    index_t left_number
-    index_t right_number
-
-
-cdef bint is_worse(const Candidate& one, const Candidate& other) noexcept nogil:
-    # Ties go to the choice that is listed first, so that the order is always the same.
-    if one.value != other.value:
-        return one.value < other.value
-    if one.choice != other.choice:
-        return one.choice > other.choice
-    if one.left_number != other.left_number:
-        return one.left_number > other.left_number
-    return one.right_number > other.right_number
-
-
-cdef struct Ranking:
-    # The derivations of a node found so far, best first, and the candidates for the next.
-    Node node
-    bint is_open
-    vector[Choice] choices
-    vector[Candidate] found
-    vector[Candidate] candidates
-
-
-cdef class KBest:
-    """The derivations of a chart with Viterbi values, best first, each computed when it is asked for."""
-
-    cdef Chart chart
-    cdef index_t n_fills                 # of the chart when the first derivation was asked for
-    cdef deque[Ranking] rankings
-    cdef unordered_map[index_t, index_t] number_of_node
-
-    def __init__(self, Chart chart not None):
-        require_derivation(chart, True)
-        self.chart, self.n_fills = chart, chart.n_fills
-
-    cdef Ranking* ranking(self, Node node) except NULL nogil:
-        cdef const Cells* cells = &self.chart.cells
-        cdef index_t key = cell_of(cells, node.start, node.end) * cells.grammar.n_symbols + node.symbol
-        cdef pair[index_t, index_t] entry
-        cdef Ranking fresh
-        entry.first, entry.second = key, self.rankings.size()
-        if self.number_of_node.count(key) == 0:
-            fresh.node, fresh.is_open = node, False
-            self.rankings.push_back(fresh)
-            self.number_of_node.insert(entry)
-        return &self.rankings[self.number_of_node.at(key)]
-
-    cdef int open_ranking(self, Ranking* ranking) except -1 nogil:
-        cdef Candidate candidate
-        cdef index_t choice
-        list_choices(&self.chart.cells, ranking.node, &ranking.choices)
-        for choice in range(<index_t>ranking.choices.size()):
-            candidate.value, candidate.choice = ranking.choices[choice].value, choice
-            candidate.left_number = candidate.right_number = 0
-            self.push(ranking, candidate)
-        ranking.is_open = True
-        return 0
-
-    cdef int push(self, Ranking* ranking, Candidate candidate) except -1 nogil:
-        ranking.candidates.push_back(candidate)
-        push_heap(ranking.candidates.begin(), ranking.candidates.end(), &is_worse)
-        return 0
-
-    cdef int pop(self, Ranking* ranking) except -1 nogil:
-        """Move the best of the candidates to the derivations that were found."""
-        pop_heap(ranking.candidates.begin(), ranking.candidates.end(), &is_worse)
-        ranking.found.push_back(ranking.candidates.back())
-        ranking.candidates.pop_back()
-        return 0
-
-    cdef weight_t value_of(self, Node node, index_t number) except -1 nogil:
-        """The value of a node's derivation of this number; 0 if it has not so many."""
-        cdef Ranking* ranking
-        if number == 0:
-            return inside_of(&self.chart.cells, node.start, node.end, node.symbol)
-        ranking = self.ranking(node)
-        if not ranking.is_open:
-            self.open_ranking(ranking)
-        while <index_t>ranking.found.size() <= number:
-            if not ranking.found.empty():
-                self.push_successors(ranking, ranking.found.back())
-            if ranking.candidates.empty():
-                return 0.0
-            self.pop(ranking)
-        return ranking.found[number].value
-
-    cdef int push_successors(self, Ranking* ranking, Candidate last) except -1 nogil:
-        """The candidates that come after `last`: the next derivation of one of its children.
-
-        The right child moves on only while the left one is at its best, so that every combination has
-        exactly one predecessor.
-        """
-        cdef Choice choice = ranking.choices[last.choice]
-        if choice.kind == LEXICAL:
-            return 0
-        self.push_successor(ranking, last.choice, last.left_number + 1, last.right_number)
-        if choice.kind == BINARY and last.left_number == 0:
-            self.push_successor(ranking, last.choice, 0, last.right_number + 1)
-        return 0
-
-    cdef int push_successor(self, Ranking* ranking, index_t number, index_t left, index_t right) except -1 nogil:
-        """A choice with these derivations of its children, if they exist."""
-        cdef Choice choice = ranking.choices[number]
-        cdef Candidate candidate
-        candidate.choice, candidate.left_number, candidate.right_number = number, left, right
-        candidate.value = choice.weight * self.value_of(left_child(ranking.node, choice), left)
-        if choice.kind == BINARY and candidate.value > 0.0:
-            candidate.value *= self.value_of(right_child(ranking.node, choice), right)
-        if candidate.value > 0.0:
-            self.push(ranking, candidate)
-        return 0
-
-    cdef int unfold(self, index_t number, vector[Visited]* visited, double* log_weight) except -1 nogil:
-        """The root's derivation of this number, node by node, and its scaled log weight."""
-        cdef vector[Node] waiting
-        cdef vector[index_t] numbers
-        cdef Visited visit
-        cdef Ranking* ranking
-        cdef Candidate found
-        cdef Choice choice
-        cdef index_t wanted
-        log_weight[0] = 0.0
-        visited.clear()
-        waiting.push_back(node_of(self.chart.grammar.table.root, 0, self.chart.cells.n_words))
-        numbers.push_back(number)
-        while not waiting.empty():
-            visit.node, wanted = waiting.back(), numbers.back()
-            waiting.pop_back()
-            numbers.pop_back()
-            ranking = self.ranking(visit.node)
-            if ranking.found.empty():
-                # Nobody asked for more than the best of this node yet.
-                if not ranking.is_open:
-                    self.open_ranking(ranking)
-                self.pop(ranking)
-            found = ranking.found[wanted]
-            choice = ranking.choices[found.choice]
-            visit.kind = choice.kind
-            visited.push_back(visit)
-            log_weight[0] += log(choice.weight)
-            if choice.kind == BINARY:
-                waiting.push_back(right_child(visit.node, choice))
-                numbers.push_back(found.right_number)
-            if choice.kind != LEXICAL:
-                waiting.push_back(left_child(visit.node, choice))
-                numbers.push_back(found.left_number)
-        return 0
-
-    def derivation(self, index_t number):
-        """The derivation of this number, counted from 0: its rows and its log weight; None past the last.
-
-        Numbers must be asked for in order.
-        """
-        if number < 0:
-            raise ValueError(f"there is no derivation {number}")
-        if self.n_fills != self.chart.n_fills:
-            raise ValueError("the chart holds another sentence by now")
-        cdef vector[Visited] visited
-        cdef double log_weight = 0.0
-        cdef weight_t value
-        cdef Node root = node_of(self.chart.grammar.table.root, 0, self.chart.cells.n_words)
-        try:
-            with nogil:
-                value = self.value_of(root, number)
-                if value > 0.0:
-                    self.unfold(number, &visited, &log_weight)
-        except MemoryError:
-            # Some of it may be incomplete: it is found again when it is asked for.
-            self.rankings.clear()
-            self.number_of_node.clear()
-            raise
-        if value <= 0.0:
-            return None
-        return rows_of(self.chart, &visited), log_weight - self.chart.scale_prefix[self.chart.cells.n_words]

@@ -15,12 +15,14 @@ import numpy as np
 
 cimport cython
 from libc.math cimport INFINITY, log
-from libcpp.algorithm cimport sort
+from libcpp.algorithm cimport pop_heap, push_heap, sort
 from libcpp.vector cimport vector
 
 from tsgkit._codes cimport BINARY, LEXICAL, N_ROW_COLUMNS, UNARY
 from tsgkit._types cimport index_t, position_t, symbol_t, weight_t
+from tsgkit._work_limit cimport Limits, WorkLimit, check_limit
 
+DEFAULT_MAX_BYTES = 1 << 30
 cdef index_t MAX_CHAIN_RULES = 12
 cdef weight_t ROUNDING = 1e-9   # by how much a certain rule's posterior may exceed one
 
@@ -87,7 +89,7 @@ cdef class Forest:
     def __init__(self, position_t n_words, symbol_t n_labels, rules=None, posteriors=None):
         if n_words < 0 or n_labels < 0:
             raise ValueError(f"{n_words} words, {n_labels} labels: must not be negative")
-        self.n_words, self.n_labels = n_words, n_labels
+        self.n_words, self.n_labels, self.limit, self.max_bytes = n_words, n_labels, WorkLimit(), DEFAULT_MAX_BYTES
         if rules is None:
             return
         cdef const symbol_t[:, :] rows = np.asarray(rules, dtype=np.int32).reshape(-1, 6)
@@ -156,8 +158,6 @@ cdef class Forest:
             raise ValueError(f"label {root} is out of range: there are {self.n_labels}")
         cdef Decoder decoder
         make_decoder(&decoder, self, product)
-        with nogil:
-            decode(&decoder)
         return tree_of(&decoder, root)
 
 
@@ -179,34 +179,26 @@ cdef int check_edge(Forest forest, Edge edge) except -1:
 
 # ---- the best tree ---------------------------------------------------------------------------------------
 
-cdef cppclass Decoder:
-    # Dynamic programming over the edges of a forest.
-    const vector[Edge]* edges
-    position_t n_words
-    bint product
-    vector[Item] items
-    vector[symbol_t] item_label          # beside the items: looking for a label reads nothing else
-    vector[index_t] item_of_label        # for the span at work, per label; of another span where it is smaller
-    vector[index_t] cell_begin           # the items of each span
-    vector[index_t] cell_end
-    vector[index_t] path                 # of unary edges, from the top down, while chains are tried
-
-
 cdef int make_decoder(Decoder* decoder, Forest forest, bint product) except -1:
+    """The best tree of every label over every span, by the sum or the product of posteriors."""
     cdef index_t n_rows = forest.n_words + 1
     decoder.edges, decoder.n_words, decoder.product = &forest.edges, forest.n_words, product
     decoder.cell_begin.resize(n_rows * n_rows, 0)
     decoder.cell_end.resize(n_rows * n_rows, 0)
     decoder.item_of_label.resize(forest.n_labels, -1)
+    decoder.may_chain.resize(forest.edges.size(), 0)
+    with nogil:
+        decode(decoder, &forest.limit.limits)
     return 0
 
 
-cdef int decode(Decoder* decoder) except -1 nogil:
-    """Find the best tree of every label over every span, shorter spans first."""
+cdef int decode(Decoder* decoder, Limits* limits) except -1 nogil:
+    """Go through all spans, shorter ones first."""
     cdef const vector[Edge]* edges = decoder.edges
     cdef index_t n_edges = edges.size(), position = 0, first_item, first_unary
     cdef Edge edge
     while position < n_edges:
+        check_limit(limits)
         edge = edges[0][position]
         first_item = decoder.items.size()
         while position < n_edges and same_span(edges[0][position], edge) and not is_unary(edges[0][position]):
@@ -216,7 +208,8 @@ cdef int decode(Decoder* decoder) except -1 nogil:
         while position < n_edges and same_span(edges[0][position], edge):
             find_or_make(decoder, edge.start, edge.end, edges[0][position].label)
             position += 1
-        close_unaries(decoder, first_item, first_unary, position)
+        close_unaries(decoder, first_item, first_unary, position, limits)
+        sort_items(decoder, first_item)
     return 0
 
 
@@ -224,23 +217,46 @@ cdef bint same_span(const Edge& one, const Edge& other) noexcept nogil:
     return one.start == other.start and one.end == other.end
 
 
+cdef bint has_smaller_label(const Item& one, const Item& other) noexcept nogil:
+    return one.label < other.label
+
+
+cdef int sort_items(Decoder* decoder, index_t first_item) except -1 nogil:
+    """Put the items of the span at work in the order of their labels."""
+    cdef index_t item
+    sort(decoder.items.begin() + first_item, decoder.items.end(), &has_smaller_label)
+    for item in range(first_item, <index_t>decoder.items.size()):
+        decoder.item_label[item] = decoder.items[item].label
+    return 0
+
+
 cdef index_t find(const Decoder* decoder, position_t start, position_t end, symbol_t label) noexcept nogil:
-    """The item of a label over a span, or -1. A span has few labels, so they are looked through."""
-    cdef index_t cell = <index_t>start * (decoder.n_words + 1) + end, item
-    for item in range(decoder.cell_begin[cell], decoder.cell_end[cell]):
-        if decoder.item_label[item] == label:
-            return item
+    """The item of a label over a span that is done, or -1."""
+    cdef index_t cell = <index_t>start * (decoder.n_words + 1) + end
+    cdef index_t low = decoder.cell_begin[cell], high = decoder.cell_end[cell], middle
+    while high - low > 8:
+        middle = (low + high) // 2
+        if decoder.item_label[middle] <= label:
+            low = middle
+        else:
+            high = middle
+    while low < high:
+        if decoder.item_label[low] == label:
+            return low
+        low += 1
     return -1
 
 
 cdef index_t find_or_make(Decoder* decoder, position_t start, position_t end, symbol_t label) except -1 nogil:
-    """The same, with a new item if need be; only for the span at work, whose items come last."""
+    """The item of a label over the span at work, whose items come last; a new one if need be."""
     cdef index_t cell = <index_t>start * (decoder.n_words + 1) + end
     cdef Item fresh
     if decoder.cell_begin[cell] == decoder.cell_end[cell]:
         decoder.cell_begin[cell] = decoder.items.size()
     if decoder.item_of_label[label] < decoder.cell_begin[cell]:
-        fresh.base, fresh.best, fresh.base_edge = -INFINITY, -INFINITY, -1
+        fresh.label, fresh.base, fresh.best = label, -INFINITY, -INFINITY
+        fresh.base_edge = fresh.top_edge = -1
+        fresh.chain_begin = fresh.chain_size = 0
         decoder.item_of_label[label] = decoder.items.size()
         decoder.items.push_back(fresh)
         decoder.item_label.push_back(label)
@@ -273,101 +289,180 @@ cdef int try_base(Decoder* decoder, index_t position) except -1 nogil:
     return 0
 
 
-cdef int close_unaries(Decoder* decoder, index_t first_item, index_t first_edge, index_t last_edge) except -1 nogil:
+# ---- unary rules -----------------------------------------------------------------------------------------
+
+cdef int close_unaries(
+        Decoder* decoder, index_t first_item, index_t first_edge, index_t last_edge, Limits* limits) except -1 nogil:
     """Put the best chain of unary rules on top of every label of a cell."""
-    cdef vector[index_t] edges
-    cdef vector[Edge] by_posterior
-    cdef index_t position, item
+    cdef index_t position, below, item
+    cdef Edge edge
     cdef weight_t smallest = 0.0
     cdef bint gains = not decoder.product
     if first_edge == last_edge:
         return 0
     for position in range(first_edge, last_edge):
-        by_posterior.push_back(decoder.edges[0][position])
         gains = gains or decoder.edges[0][position].posterior > 1.0 + ROUNDING
-    if gains and <index_t>by_posterior.size() > MAX_CHAIN_RULES:
-        sort(by_posterior.begin(), by_posterior.end(), &is_likelier)
-        smallest = by_posterior[MAX_CHAIN_RULES - 1].posterior
+    if gains:
+        smallest = smallest_of_chains(decoder, first_edge, last_edge)
+    decoder.unary_edges.clear()
+    decoder.unary_top.clear()
+    decoder.unary_below.clear()
     for position in range(first_edge, last_edge):
-        if decoder.edges[0][position].posterior >= smallest and (
-                <index_t>edges.size() < MAX_CHAIN_RULES or not gains):
-            edges.push_back(position)
-    if not gains:
-        return relax(decoder, &edges)
-    for item in range(first_item, <index_t>decoder.items.size()):
-        decoder.path.clear()
-        extend_chain(decoder, item, item, 0.0, &edges)
-    return 0
-
-
-cdef int relax(Decoder* decoder, const vector[index_t]* edges) except -1 nogil:
-    """Best chains when every rule costs: repeat until nothing gains, at most once per rule."""
-    cdef bint changed = True
-    cdef index_t _sweep, position, number, top, below
-    cdef vector[index_t]* chain
-    cdef Edge edge
-    cdef double value
-    for _sweep in range(<index_t>edges.size()):
-        if not changed:
-            return 0
-        changed = False
-        for number in range(<index_t>edges.size()):
-            position = edges[0][number]
-            edge = decoder.edges[0][position]
-            top = find(decoder, edge.start, edge.end, edge.label)
-            below = find(decoder, edge.start, edge.end, edge.left)
-            if below < 0 or repeats(decoder, below, edge.label):
-                continue
-            value = log(edge.posterior) + decoder.items[below].best
-            if value > decoder.items[top].best:
-                decoder.items[top].best = value
-                chain = &decoder.items[top].chain
-                chain.clear()
-                chain.push_back(position)
-                chain.insert(chain.end(), decoder.items[below].chain.begin(), decoder.items[below].chain.end())
-                changed = True
-    return 0
-
-
-cdef bint repeats(const Decoder* decoder, index_t item, symbol_t label) noexcept nogil:
-    """Whether the best tree of an item begins with a chain that contains a label."""
-    return decoder.item_label[item] == label or is_below(decoder, &decoder.items[item].chain, label)
-
-
-cdef bint is_below(const Decoder* decoder, const vector[index_t]* chain, symbol_t label) noexcept nogil:
-    """Whether one of the edges of a chain has a label as its child."""
-    cdef index_t number
-    for number in range(<index_t>chain.size()):
-        if decoder.edges[0][chain[0][number]].left == label:
-            return True
-    return False
-
-
-cdef int extend_chain(
-        Decoder* decoder, index_t top, index_t item, double gained, const vector[index_t]* edges) except -1 nogil:
-    """Try all chains below `item` that repeat no label; `path` holds the rules above it, worth `gained`."""
-    cdef index_t position, number, below
-    cdef Edge edge
-    if not decoder.path.empty() and gained + decoder.items[item].base > decoder.items[top].best:
-        decoder.items[top].best = gained + decoder.items[item].base
-        decoder.items[top].chain.assign(decoder.path.begin(), decoder.path.end())
-    for number in range(<index_t>edges.size()):
-        position = edges[0][number]
         edge = decoder.edges[0][position]
-        if edge.label != decoder.item_label[item] or edge.left == decoder.item_label[top] or (
-                is_below(decoder, &decoder.path, edge.left)):
+        below = decoder.item_of_label[edge.left]
+        if edge.posterior < smallest or below < first_item or (
+                gains and <index_t>decoder.unary_edges.size() == MAX_CHAIN_RULES):
             continue
-        below = find(decoder, edge.start, edge.end, edge.left)
-        if below >= 0:
-            decoder.path.push_back(position)
-            extend_chain(decoder, top, below, gained + score(decoder, edge), edges)
-            decoder.path.pop_back()
+        decoder.may_chain[position] = True
+        decoder.unary_edges.push_back(position)
+        decoder.unary_top.push_back(decoder.item_of_label[edge.label])
+        decoder.unary_below.push_back(below)
+    if not gains:
+        return find_cheapest(decoder, first_item, limits)
+    for item in range(first_item, <index_t>decoder.items.size()):
+        check_limit(limits)
+        try_chains(decoder, item)
     return 0
 
+
+cdef weight_t smallest_of_chains(const Decoder* decoder, index_t first_edge, index_t last_edge) except -1 nogil:
+    """The posterior of the least probable of the rules that chains may have."""
+    cdef vector[Edge] by_posterior
+    if last_edge - first_edge <= MAX_CHAIN_RULES:
+        return 0.0
+    by_posterior.insert(by_posterior.end(), decoder.edges.begin() + first_edge, decoder.edges.begin() + last_edge)
+    sort(by_posterior.begin(), by_posterior.end(), &is_likelier)
+    return by_posterior[MAX_CHAIN_RULES - 1].posterior
+
+
+cdef bint is_less(const Waiting& one, const Waiting& other) noexcept nogil:
+    return one.item > other.item if one.value == other.value else one.value < other.value
+
+
+cdef int find_cheapest(Decoder* decoder, index_t first_item, Limits* limits) except -1 nogil:
+    """Best chains where every rule costs: items in the order of their values, as Dijkstra does."""
+    cdef index_t n_items = <index_t>decoder.items.size() - first_item, n_edges = decoder.unary_edges.size()
+    cdef index_t number, item, place, first_place
+    cdef Waiting waiting
+    cdef double value
+    group_edges(decoder, first_item, n_items, n_edges)
+    decoder.heap.clear()
+    for item in range(first_item, first_item + n_items):
+        if decoder.items[item].best > -INFINITY:
+            push_waiting(decoder, item)
+    while not decoder.heap.empty():
+        pop_heap(decoder.heap.begin(), decoder.heap.end(), &is_less)
+        waiting = decoder.heap.back()
+        decoder.heap.pop_back()
+        item = waiting.item
+        # A value that was improved since waits in vain; one that is settled is not improved by rounding.
+        if waiting.value != decoder.items[item].best or decoder.edge_start[item - first_item] < 0:
+            continue
+        check_limit(limits)
+        first_place = decoder.edge_start[item - first_item]
+        # Settled: marked by the complement, which still tells where the group before it ends.
+        decoder.edge_start[item - first_item] = ~first_place
+        for place in range(first_place, end_of_group(decoder, item - first_item)):
+            number = decoder.edge_number[place]
+            value = log(decoder.edges[0][decoder.unary_edges[number]].posterior) + waiting.value
+            if value > decoder.items[decoder.unary_top[number]].best and (
+                    decoder.edge_start[decoder.unary_top[number] - first_item] >= 0):
+                decoder.items[decoder.unary_top[number]].best = value
+                decoder.items[decoder.unary_top[number]].top_edge = decoder.unary_edges[number]
+                push_waiting(decoder, decoder.unary_top[number])
+    return 0
+
+
+cdef int push_waiting(Decoder* decoder, index_t item) except -1 nogil:
+    cdef Waiting waiting
+    waiting.value, waiting.item = decoder.items[item].best, item
+    decoder.heap.push_back(waiting)
+    push_heap(decoder.heap.begin(), decoder.heap.end(), &is_less)
+    return 0
+
+
+cdef int group_edges(Decoder* decoder, index_t first_item, index_t n_items, index_t n_edges) except -1 nogil:
+    """The unary rules of the span at work by child, in the order of the edges."""
+    cdef index_t number, place
+    decoder.edge_start.clear()
+    decoder.edge_start.resize(n_items + 1, 0)
+    decoder.edge_number.resize(n_edges)
+    for number in range(n_edges):
+        decoder.edge_start[decoder.unary_below[number] - first_item + 1] += 1
+    for place in range(n_items):
+        decoder.edge_start[place + 1] += decoder.edge_start[place]
+    for number in range(n_edges - 1, -1, -1):
+        # From the last one on, each group is filled from its end.
+        place = decoder.unary_below[number] - first_item + 1
+        decoder.edge_start[place] -= 1
+        decoder.edge_number[decoder.edge_start[place]] = number
+    # Now the start of each group is at the place after it.
+    for place in range(n_items):
+        decoder.edge_start[place] = decoder.edge_start[place + 1]
+    decoder.edge_start[n_items] = n_edges
+    return 0
+
+
+cdef index_t end_of_group(const Decoder* decoder, index_t place) noexcept nogil:
+    cdef index_t start = decoder.edge_start[place + 1]
+    return start if start >= 0 else ~start
+
+
+cdef int try_chains(Decoder* decoder, index_t top) except -1 nogil:
+    """All chains below an item that repeat no label, where longer ones gain; they have few different rules.
+
+    `path` holds the numbers of the rules from the top down, the last of which is to be tried next.
+    """
+    cdef vector[index_t]* path = &decoder.path
+    cdef index_t n_rules = decoder.unary_edges.size(), item, number
+    cdef double value
+    decoder.best_path.clear()
+    path.clear()
+    path.push_back(-1)
+    while not path.empty():
+        number = path.back() + 1
+        path[0][path.size() - 1] = number
+        if number == n_rules:
+            path.pop_back()
+            continue
+        item = top if path.size() == 1 else decoder.unary_below[path[0][path.size() - 2]]
+        if decoder.unary_top[number] != item or is_on_path(decoder, top, decoder.unary_below[number]):
+            continue
+        value = value_of_path(decoder)
+        if value > decoder.items[top].best:
+            decoder.items[top].best = value
+            decoder.best_path.assign(path.begin(), path.end())
+        path.push_back(-1)
+    decoder.items[top].chain_begin = decoder.chain_edges.size()
+    decoder.items[top].chain_size = decoder.best_path.size()
+    for number in range(<index_t>decoder.best_path.size()):
+        decoder.chain_edges.push_back(decoder.unary_edges[decoder.best_path[number]])
+    return 0
+
+
+cdef bint is_on_path(const Decoder* decoder, index_t top, index_t item) noexcept nogil:
+    """Whether an item is above the rule that is tried."""
+    cdef index_t place
+    for place in range(<index_t>decoder.path.size() - 1):
+        if decoder.unary_below[decoder.path[place]] == item:
+            return True
+    return item == top
+
+
+cdef double value_of_path(const Decoder* decoder) noexcept nogil:
+    """The value of the rules on the path with the best tree below that has no unary rule on top."""
+    cdef double value = 0.0
+    cdef index_t place
+    for place in range(<index_t>decoder.path.size()):
+        value += score(decoder, decoder.edges[0][decoder.unary_edges[decoder.path[place]]])
+    return value + decoder.items[decoder.unary_below[decoder.path.back()]].base
+
+
+# ---- its rows --------------------------------------------------------------------------------------------
 
 cdef tuple tree_of(Decoder* decoder, symbol_t root):
     """The rows of the best tree and its score."""
-    cdef index_t item = find(decoder, 0, decoder.n_words, root), number
+    cdef index_t item = find(decoder, 0, decoder.n_words, root), number, top
     if item < 0 or decoder.items[item].best == -INFINITY:
         return None, -INFINITY
     cdef double best = decoder.items[item].best
@@ -378,11 +473,14 @@ cdef tuple tree_of(Decoder* decoder, symbol_t root):
     while not waiting.empty():
         item = waiting.back()
         waiting.pop_back()
-        for number in range(<index_t>decoder.items[item].chain.size()):
-            edge = decoder.edges[0][decoder.items[item].chain[number]]
+        top = item
+        for number in range(decoder.items[top].chain_size):
+            edge = decoder.edges[0][decoder.chain_edges[decoder.items[top].chain_begin + number]]
             rows.append((edge.label, edge.start, edge.end, UNARY))
-        if not decoder.items[item].chain.empty():
-            edge = decoder.edges[0][decoder.items[item].chain.back()]
+            item = find(decoder, edge.start, edge.end, edge.left)
+        while decoder.items[item].top_edge >= 0:
+            edge = decoder.edges[0][decoder.items[item].top_edge]
+            rows.append((edge.label, edge.start, edge.end, UNARY))
             item = find(decoder, edge.start, edge.end, edge.left)
         edge = decoder.edges[0][decoder.items[item].base_edge]
         rows.append((edge.label, edge.start, edge.end, LEXICAL if edge.left < 0 else BINARY))

@@ -29,7 +29,8 @@ from tsgkit._chart_cells cimport (
 from tsgkit._grammar_index cimport GrammarTable
 from tsgkit._semiring cimport MaxProduct, SumProduct, max_semiring, plus, semiring_t, sum_semiring
 from tsgkit._types cimport bits_t, index_t, position_t, symbol_t, weight_t
-from tsgkit._unary_cycles cimport apply_closure, iterate_cycle
+from tsgkit._unary_cycles cimport apply_closure, close_allowed
+from tsgkit._work_limit cimport check_limit
 
 
 cdef int fill_inside(Cells* cells, bint viterbi) except -1 nogil:
@@ -45,6 +46,7 @@ cdef int inside_pass(Cells* cells, semiring_t* semiring) except -1 nogil:
         return 0
     for length in range(1, cells.n_words + 1):
         for start in range(cells.n_words - length + 1):
+            check_limit(cells.limits)
             inside_cell(cells, semiring, start, start + length)
             if bytes_in_use(cells) > cells.max_bytes:
                 cells.is_over_budget = True
@@ -165,7 +167,7 @@ cdef int close_cycle(
     if all_allowed:
         apply_closure(cells, semiring, cycle, size, 1)
     else:
-        iterate_cycle(cells, semiring, cycle, cell, &grammar.down)
+        close_allowed(cells, semiring, cycle, cell, &grammar.down)
     for row in range(size):
         if cells.cycle_after[row] > 0.0 and is_allowed(cells, cell, first + row):
             emit(cells, semiring, start, end, first + row, cells.cycle_after[row])

@@ -7,7 +7,7 @@ cell hands its values down to the children of its rules,
     O(y, i, j) += w O(x, i, j)                                                                for x -> y
 
 with cycles of unary rules and bridges closed as in the inside pass. After Viterbi values *max* takes the place of
-*sum*, and inside times outside is the best derivation through a symbol. Nothing is allocated in the pass itself.
+*sum*, and inside times outside is the best derivation through a symbol.
 """
 
 from tsgkit._binary_rules cimport OutsideStep, visit_all, visit_block
@@ -15,7 +15,8 @@ from tsgkit._chart_cells cimport Cells, LiveBlock, cell_of, slots_at, stamp_allo
 from tsgkit._grammar_index cimport GrammarTable
 from tsgkit._semiring cimport MaxProduct, SumProduct, max_semiring, plus, semiring_t, sum_semiring
 from tsgkit._types cimport index_t, position_t, symbol_t, weight_t
-from tsgkit._unary_cycles cimport apply_closure, iterate_cycle
+from tsgkit._unary_cycles cimport apply_closure, close_allowed
+from tsgkit._work_limit cimport check_limit
 
 
 cdef int fill_outside(Cells* cells, bint viterbi) except -1 nogil:
@@ -26,26 +27,25 @@ cdef int fill_outside(Cells* cells, bint viterbi) except -1 nogil:
     cells.left.outside.resize(cells.left.inside.size(), 0.0)
     cells.right.outside.clear()
     cells.right.outside.resize(cells.right.inside.size(), 0.0)
-    if viterbi:
-        outside_pass(cells, &best)
-    else:
-        outside_pass(cells, &sums)
-    return 0
+    return outside_pass(cells, &best) if viterbi else outside_pass(cells, &sums)
 
 
-cdef void outside_pass(Cells* cells, semiring_t* semiring) noexcept nogil:
+cdef int outside_pass(Cells* cells, semiring_t* semiring) except -1 nogil:
     cdef position_t length, start
     for length in range(cells.n_words, 0, -1):
         for start in range(cells.n_words - length + 1):
+            check_limit(cells.limits)
             outside_cell(cells, semiring, start, start + length)
+    return 0
 
 
-cdef void outside_cell(Cells* cells, semiring_t* semiring, position_t start, position_t end) noexcept nogil:
+cdef int outside_cell(Cells* cells, semiring_t* semiring, position_t start, position_t end) except -1 nogil:
     if gather(cells, semiring, start, end) > 0.0:
         hand_down_cell(cells, semiring, cell_of(cells, start, end))
         if end - start > 1:
             distribute_cell(cells, semiring, start, end)
     keep(cells, start, end)
+    return 0
 
 
 cdef weight_t gather(Cells* cells, semiring_t* semiring, position_t start, position_t end) noexcept nogil:
@@ -80,7 +80,7 @@ cdef void keep(Cells* cells, position_t start, position_t end) noexcept nogil:
 
 # ---- unary rules and bridges -----------------------------------------------------------------------------
 
-cdef void hand_down_cell(Cells* cells, semiring_t* semiring, index_t cell) noexcept nogil:
+cdef int hand_down_cell(Cells* cells, semiring_t* semiring, index_t cell) except -1 nogil:
     """Give the values of a cell to unary children in it, parents before children."""
     cdef index_t position
     cdef symbol_t symbol, cycle, last_cycle = -1
@@ -95,9 +95,10 @@ cdef void hand_down_cell(Cells* cells, semiring_t* semiring, index_t cell) noexc
             cells.sums[symbol] = 0.0
         if cells.sums[symbol] != 0.0:
             hand_down(cells, semiring, symbol)
+    return 0
 
 
-cdef void outside_cycle(Cells* cells, semiring_t* semiring, symbol_t cycle, index_t cell) noexcept nogil:
+cdef int outside_cycle(Cells* cells, semiring_t* semiring, symbol_t cycle, index_t cell) except -1 nogil:
     cdef const GrammarTable* grammar = cells.grammar
     cdef symbol_t first = grammar.cycle_first[cycle], size = grammar.cycle_size[cycle], row
     cdef bint all_alive = True
@@ -107,12 +108,13 @@ cdef void outside_cycle(Cells* cells, semiring_t* semiring, symbol_t cycle, inde
     if cells.mask != NULL and not all_alive:
         # Which members may stand here is asked from the mask again.
         stamp_allowed_labels(cells, cell)
-        iterate_cycle(cells, semiring, cycle, cell, &grammar.up)
+        close_allowed(cells, semiring, cycle, cell, &grammar.up)
     else:
         apply_closure(cells, semiring, cycle, 1, size)
     for row in range(size):
         if cells.cell_inside[first + row] > 0.0:
             cells.sums[first + row] = cells.cycle_after[row]
+    return 0
 
 
 cdef void hand_down(Cells* cells, semiring_t* semiring, symbol_t symbol) noexcept nogil:

@@ -8,6 +8,9 @@ all its refinements,
 with ``x``, ``y``, ``z`` the symbols of ``A``, ``B`` and ``C``; likewise of unary rules and of words.
 """
 
+from libc.math cimport INFINITY
+from libcpp.algorithm cimport sort
+from libcpp.unordered_map cimport unordered_map
 from libcpp.vector cimport vector
 
 from tsgkit._binary_rules cimport PosteriorStep, visit_block
@@ -26,7 +29,11 @@ from tsgkit._forest cimport Edge, Forest, Item, add_edge, merge_edges
 from tsgkit._grammar_index cimport GrammarTable
 from tsgkit._semiring cimport SumProduct, sum_semiring
 from tsgkit._types cimport index_t, position_t, symbol_t, weight_t
+from tsgkit._hash_tables cimport put
+from tsgkit._work_limit cimport check_limit
 
+# Where a cell has more edges than this, a table finds them; before that, looking through them is faster.
+cdef index_t FEW_EDGES = 32
 # An edge makes at most one item with its label, and vectors can be twice as long as what they hold.
 cdef index_t BYTES_PER_EDGE = 2 * (sizeof(Edge) + sizeof(Item) + sizeof(symbol_t))
 
@@ -50,6 +57,7 @@ def forest_of(Chart chart not None, weight_t smallest=1e-12):
         raise ValueError("posteriors need inside and outside values")
     cdef Forest forest = Forest(chart.cells.n_words, chart.grammar.n_labels)
     cdef Collector collector
+    forest.limit, forest.max_bytes = chart.limit, chart.cells.max_bytes
     make_collector(&collector, &chart.cells, &forest.edges, smallest)
     with nogil:
         forest.is_over_budget = not collect(&collector)
@@ -69,6 +77,8 @@ cdef cppclass Collector:
     vector[weight_t] outside             # per symbol: outside value over the total, in the cell at work
     vector[weight_t] at_split            # per split point; zero between rules
     vector[weight_t] of_label            # per label; zero between rules
+    vector[symbol_t] shared_labels       # those that are not zero
+    unordered_map[index_t, index_t] edge_of_rule   # of the cell at work, if it has many: by label and left label
 
 
 cdef int make_collector(Collector* collector, Cells* cells, vector[Edge]* edges, weight_t smallest) except -1:
@@ -85,6 +95,7 @@ cdef bint collect(Collector* collector) except -1 nogil:
     cdef index_t most = (collector.cells.max_bytes - bytes_in_use(collector.cells)) // BYTES_PER_EDGE
     for length in range(1, n_words + 1):
         for start in range(n_words - length + 1):
+            check_limit(collector.cells.limits)
             collect_cell(collector, start, start + length)
             if <index_t>collector.edges.size() > most:
                 return False
@@ -116,6 +127,7 @@ cdef int collect_words(Collector* collector, position_t start) except -1 nogil:
     cdef Cells* cells = collector.cells
     cdef index_t first_edge = collector.edges.size(), entry
     cdef symbol_t symbol
+    collector.edge_of_rule.clear()
     for entry in range(cells.lexical_start[start], cells.lexical_start[start + 1]):
         symbol = cells.lexical_symbol[entry]
         add_up(
@@ -130,6 +142,7 @@ cdef int collect_unary(Collector* collector, position_t start, position_t end) e
     cdef index_t cell = cell_of(cells, start, end), first_edge = collector.edges.size(), position, edge
     cdef symbol_t symbol, child
     cdef weight_t posterior
+    collector.edge_of_rule.clear()
     for position in range(cells.cell_begin[cell], cells.cell_end[cell]):
         symbol = cells.cell_symbols[position]
         if collector.outside[symbol] == 0.0:
@@ -147,15 +160,34 @@ cdef int add_up(
         weight_t posterior) except -1 nogil:
     """Add to a unary or lexical rule of the cell at work, whose edges begin at `first_edge`."""
     cdef index_t position
-    cdef Edge* edge
-    if posterior < collector.smallest:
+    # Values beyond the range of floats make posteriors that are no numbers.
+    if not collector.smallest <= posterior < INFINITY:
         return 0
-    for position in range(first_edge, <index_t>collector.edges.size()):
-        edge = &collector.edges[0][position]
-        if edge.label == label and edge.left == left:
-            edge.posterior += posterior
-            return 0
+    position = find_edge(collector, first_edge, label, left)
+    if position >= 0:
+        collector.edges[0][position].posterior += posterior
+        return 0
     return add_edge(collector.edges, start, -1, end, label, left, -1, posterior)
+
+
+cdef index_t find_edge(Collector* collector, index_t first_edge, symbol_t label, symbol_t left) except -2 nogil:
+    """The edge with these labels among those from `first_edge` on; -1 if there is none, which the caller then adds."""
+    cdef const vector[Edge]* edges = collector.edges
+    cdef index_t n_edges = edges.size(), n_labels = collector.cells.grammar.n_labels, position, key
+    if n_edges - first_edge < FEW_EDGES:
+        for position in range(first_edge, n_edges):
+            if edges[0][position].label == label and edges[0][position].left == left:
+                return position
+        return -1
+    if collector.edge_of_rule.empty():
+        for position in range(first_edge, n_edges):
+            key = edges[0][position].label * n_labels + edges[0][position].left
+            put(collector.edge_of_rule, key, position)
+    key = label * n_labels + left
+    if collector.edge_of_rule.count(key):
+        return collector.edge_of_rule.at(key)
+    put(collector.edge_of_rule, key, n_edges)
+    return -1
 
 
 # ---- binary rules ----------------------------------------------------------------------------------------
@@ -185,6 +217,7 @@ cdef int collect_block(Collector* collector, LiveBlock live, position_t start, p
     cdef const GrammarTable* grammar = collector.cells.grammar
     cdef SumProduct semiring = sum_semiring(grammar)
     cdef PosteriorStep step
+    cdef index_t position
     cdef position_t split
     cdef symbol_t left, right
     step.outside, step.at_split = collector.outside.data(), collector.at_split.data()
@@ -194,28 +227,38 @@ cdef int collect_block(Collector* collector, LiveBlock live, position_t start, p
             left, right = grammar.block_left_label[live.block], grammar.block_right_label[live.block]
             if left >= grammar.n_treebank_labels:
                 share_out(collector, left, start, split)
-                for left in range(grammar.n_treebank_labels):
+                for position in range(<index_t>collector.shared_labels.size()):
+                    left = collector.shared_labels[position]
                     take_share(collector, start, split, end, live.label, left, right, left)
             elif right >= grammar.n_treebank_labels:
                 share_out(collector, right, split, end)
-                for right in range(grammar.n_treebank_labels):
+                for position in range(<index_t>collector.shared_labels.size()):
+                    right = collector.shared_labels[position]
                     take_share(collector, start, split, end, live.label, left, right, right)
-            else:
+            elif collector.at_split[split] < INFINITY:
                 add_edge(collector.edges, start, split, end, live.label, left, right, collector.at_split[split])
         collector.at_split[split] = 0.0
     return 0
 
 
-cdef void share_out(Collector* collector, symbol_t label, position_t start, position_t end) noexcept nogil:
+cdef int share_out(Collector* collector, symbol_t label, position_t start, position_t end) except -1 nogil:
     """For a symbol without a label, which has bridges only: the share of every label in its inside value."""
     cdef const GrammarTable* grammar = collector.cells.grammar
     cdef symbol_t symbol = grammar.unlabelled[label - grammar.n_treebank_labels], child
     cdef weight_t total = inside_of(collector.cells, start, end, symbol)
+    cdef weight_t share
     cdef index_t edge
+    collector.shared_labels.clear()
     for edge in range(grammar.down.start[symbol], grammar.down.start[symbol + 1]):
         child = grammar.down.other[edge]
-        collector.of_label[grammar.label[child]] += (
-            grammar.down.weight[edge] * inside_of(collector.cells, start, end, child) / total)
+        share = grammar.down.weight[edge] * inside_of(collector.cells, start, end, child) / total
+        if share > 0.0:
+            if collector.of_label[grammar.label[child]] == 0.0:
+                collector.shared_labels.push_back(grammar.label[child])
+            collector.of_label[grammar.label[child]] += share
+    # In the order of labels, whatever the order of symbols is.
+    sort(collector.shared_labels.begin(), collector.shared_labels.end())
+    return 0
 
 
 cdef int take_share(
@@ -224,6 +267,6 @@ cdef int take_share(
     """Add a rule with the share that the label `shared` has in its posterior."""
     cdef weight_t posterior = collector.at_split[split] * collector.of_label[shared]
     collector.of_label[shared] = 0.0
-    if posterior >= collector.smallest:
+    if collector.smallest <= posterior < INFINITY:
         add_edge(collector.edges, start, split, end, label, left, right, posterior)
     return 0

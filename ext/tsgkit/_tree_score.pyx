@@ -9,18 +9,22 @@ where only rules whose labels are those of the tree count, and bridges ``x => y`
 """
 
 from libc.math cimport INFINITY, log
+from libcpp.algorithm cimport pop_heap, push_heap
 from libcpp.vector cimport vector
 
 from tsgkit._codes cimport BINARY, LEXICAL, N_ROW_COLUMNS, ROW_KIND, ROW_LABEL, ROW_START, UNARY
 from tsgkit._grammar_index cimport GrammarIndex, GrammarTable, PairTable, check_lexical
 from tsgkit._types cimport index_t, position_t, symbol_t, weight_t
-
-cdef weight_t NEGLIGIBLE = 1e-18   # of a node's value: where the sum over cycles of bridges ends
-
+from tsgkit._unary_cycles cimport eliminate
+from tsgkit._work_limit cimport WorkLimit, check_limit
 
 cdef struct Entry:
     symbol_t symbol
     weight_t value
+
+
+cdef bint is_greater(const symbol_t& one, const symbol_t& other) noexcept nogil:
+    return one > other
 
 
 cdef class TreeScorer:
@@ -36,15 +40,32 @@ cdef class TreeScorer:
     cdef vector[weight_t] dense          # per symbol; zero between nodes
     cdef vector[weight_t] other          # likewise
     cdef vector[index_t] waiting         # the nodes whose parents are still to come
+    cdef vector[symbol_t] waiting_symbols   # those of the node at work whose bridges are still to follow; a heap
+    cdef vector[symbol_t] members        # of a cycle of bridges
+    cdef vector[symbol_t] place          # per symbol: its number among them, or -1
+    cdef vector[weight_t] matrix         # their one-step weights
+    cdef vector[weight_t] closed         # their values
+    cdef WorkLimit work_limit
 
     def __init__(self, GrammarIndex grammar not None):
         self.grammar = grammar
         self.dense.resize(grammar.n_symbols, 0.0)
         self.other.resize(grammar.n_symbols, 0.0)
+        self.place.resize(grammar.n_symbols, -1)
+        self.work_limit = WorkLimit()
+
+    @property
+    def limit(self):
+        """When to stop working at a tree."""
+        return self.work_limit
+
+    @limit.setter
+    def limit(self, WorkLimit limit not None):
+        self.work_limit = limit
 
     def log_weight(self, const symbol_t[:, ::1] rows, const index_t[::1] lexical_start,
                    const symbol_t[::1] lexical_symbol, const weight_t[::1] lexical_weight):
-        """The log of the total weight of a tree, -inf where the grammar does not make it.
+        """The log of the total weight of a tree, -inf where the grammar does not make it or floats cannot hold it.
 
         Parameters
         ----------
@@ -63,13 +84,13 @@ cdef class TreeScorer:
                 for node in range(n_nodes - 1, -1, -1):
                     self.make_node(node, rows, lexical_start, lexical_symbol, lexical_weight)
                     self.close_bridges(node, &log_scale)
-        except MemoryError:
+        except BaseException:
             self.forget()
             raise
         self.waiting.clear()
         cdef Entry entry
         for entry in self.values[0]:
-            if entry.symbol == self.grammar.table.root and entry.value > 0.0:
+            if entry.symbol == self.grammar.table.root and entry.value > 0.0 and log_scale < INFINITY:
                 return log(entry.value) + log_scale
         return -INFINITY
 
@@ -93,11 +114,13 @@ cdef class TreeScorer:
         return 0
 
     cdef void forget(self) noexcept:
-        """After a failed allocation: as before the first tree."""
+        """After a failed allocation, or out of time: as before the first tree."""
         cdef index_t symbol
         self.waiting.clear()
+        self.members.clear()
         for symbol in range(<index_t>self.dense.size()):
             self.dense[symbol] = self.other[symbol] = 0.0
+            self.place[symbol] = -1
 
     cdef int put(self, index_t node, symbol_t symbol, weight_t value) except -1 nogil:
         """Add to a node's value of a symbol; `dense` tells which symbols it has already."""
@@ -149,37 +172,96 @@ cdef class TreeScorer:
             self.other[self.values[right][position].symbol] = 0.0
         return 0
 
+    # ---- bridges -------------------------------------------------------------------------------------
+
     cdef int close_bridges(self, index_t node, double* log_scale) except -1 nogil:
-        """Follow bridges to the end, then scale the node's values; the log of the factor goes to `log_scale`."""
-        cdef const GrammarTable* grammar = &self.grammar.table
-        cdef vector[Entry] moving
-        cdef vector[symbol_t] arrived
-        cdef Entry entry
-        cdef index_t position, edge
-        cdef symbol_t parent
+        """Follow bridges to the end, then scale the node's values; the log of the factor goes to `log_scale`.
+
+        Bridges lead to higher ranks, except inside of cycles: whatever comes to the lowest rank has come.
+        """
+        cdef index_t position
+        cdef symbol_t symbol
+        self.waiting_symbols.clear()
         for position in range(<index_t>self.values[node].size()):
-            entry.symbol = self.values[node][position].symbol
-            entry.value = self.dense[entry.symbol]
-            moving.push_back(entry)
-        while not moving.empty():
-            # One step of all at a time; what meets at a symbol goes on as one.
-            arrived.clear()
-            for position in range(<index_t>moving.size()):
-                entry = moving[position]
-                for edge in range(grammar.up.start[entry.symbol], grammar.up.start[entry.symbol + 1]):
-                    if grammar.up.is_bridge[edge]:
-                        parent = grammar.up.other[edge]
-                        if self.other[parent] == 0.0:
-                            arrived.push_back(parent)
-                        self.other[parent] += grammar.up.weight[edge] * entry.value
-            moving.clear()
-            for position in range(<index_t>arrived.size()):
-                entry.symbol, entry.value = arrived[position], self.other[arrived[position]]
-                self.other[entry.symbol] = 0.0
-                if entry.value > NEGLIGIBLE * self.dense[entry.symbol]:
-                    self.put(node, entry.symbol, entry.value)
-                    moving.push_back(entry)
+            self.push_symbol(self.values[node][position].symbol)
+        while not self.waiting_symbols.empty():
+            check_limit(&self.work_limit.limits)
+            symbol = self.pop_symbol()
+            if self.grammar.table.cycle_of[symbol] >= 0:
+                self.close_cycle(node, symbol)
+            else:
+                self.follow_bridges(node, symbol)
         self.scale(node, log_scale)
+        return 0
+
+    cdef int push_symbol(self, symbol_t symbol) except -1 nogil:
+        self.waiting_symbols.push_back(symbol)
+        push_heap(self.waiting_symbols.begin(), self.waiting_symbols.end(), &is_greater)
+        return 0
+
+    cdef symbol_t pop_symbol(self) noexcept nogil:
+        cdef symbol_t symbol
+        pop_heap(self.waiting_symbols.begin(), self.waiting_symbols.end(), &is_greater)
+        symbol = self.waiting_symbols.back()
+        self.waiting_symbols.pop_back()
+        return symbol
+
+    cdef int follow_bridges(self, index_t node, symbol_t symbol) except -1 nogil:
+        """Give a symbol's value to those that have a bridge to it, but not to others of its cycle."""
+        cdef const GrammarTable* grammar = &self.grammar.table
+        cdef symbol_t cycle = grammar.cycle_of[symbol], parent
+        cdef index_t edge
+        cdef bint is_new
+        for edge in range(grammar.up.start[symbol], grammar.up.start[symbol + 1]):
+            parent = grammar.up.other[edge]
+            if grammar.up.is_bridge[edge] and (cycle < 0 or grammar.cycle_of[parent] != cycle):
+                is_new = self.dense[parent] == 0.0
+                self.put(node, parent, grammar.up.weight[edge] * self.dense[symbol])
+                if is_new and self.dense[parent] > 0.0:
+                    self.push_symbol(parent)
+        return 0
+
+    cdef int close_cycle(self, index_t node, symbol_t symbol) except -1 nogil:
+        """Close the bridges between the members of a cycle that have a value, or get one."""
+        cdef const GrammarTable* grammar = &self.grammar.table
+        cdef symbol_t cycle = grammar.cycle_of[symbol], first = grammar.cycle_first[cycle], parent
+        cdef symbol_t end = first + grammar.cycle_size[cycle]
+        cdef index_t position = 0, edge, n
+        self.start_member(symbol)
+        while not self.waiting_symbols.empty() and self.waiting_symbols.front() < end:
+            self.start_member(self.pop_symbol())
+        while position < <index_t>self.members.size():
+            symbol = self.members[position]
+            for edge in range(grammar.up.start[symbol], grammar.up.start[symbol + 1]):
+                parent = grammar.up.other[edge]
+                if grammar.up.is_bridge[edge] and first <= parent < end:
+                    self.start_member(parent)
+            position += 1
+        n = self.members.size()
+        self.matrix.clear()
+        self.matrix.resize(n * n, 0.0)
+        self.closed.resize(n)
+        for position in range(n):
+            symbol = self.members[position]
+            self.closed[position] = self.dense[symbol]
+            for edge in range(grammar.up.start[symbol], grammar.up.start[symbol + 1]):
+                parent = grammar.up.other[edge]
+                if grammar.up.is_bridge[edge] and first <= parent < end:
+                    self.matrix[self.place[parent] * n + position] += grammar.up.weight[edge]
+        eliminate(self.matrix.data(), self.closed.data(), n, &self.work_limit.limits)
+        for position in range(n):
+            symbol = self.members[position]
+            self.place[symbol] = -1
+            self.put(node, symbol, self.closed[position] - self.dense[symbol])
+        for position in range(n):
+            self.follow_bridges(node, self.members[position])
+        self.members.clear()
+        return 0
+
+    cdef int start_member(self, symbol_t symbol) except -1 nogil:
+        if self.place[symbol] < 0:
+            self.place[symbol] = self.members.size()
+            self.members.push_back(symbol)
         return 0
 
     cdef void scale(self, index_t node, double* log_scale) noexcept nogil:

@@ -61,6 +61,7 @@ SITE_TESTS = "tests/models/test_sr_sites.py"
 CHART_TESTS = "tests/parsing/test_chart.py"
 DERIVATION_TESTS = "tests/parsing/test_derivations.py"
 FOREST_TESTS = "tests/parsing/test_forest.py"
+OOM_TESTS = "tests/oom/test_oom.py::test_kernels"
 TREE_SCORE_TESTS = "tests/parsing/test_tree_score.py"
 EVALB_TESTS = "tests/evaluation/test_oracle.py tests/evaluation/test_quirks.py tests/evaluation/test_evalb.py"
 SCORER_TESTS = "tests/evaluation/test_scorer.py"
@@ -448,7 +449,7 @@ FAULTS = [
         "            abandon_cells(&self.cells)\n",
         "            pass\n",
         "_chart",
-        "tests/parsing/test_memory.py",
+        OOM_TESTS,
     ),
     Fault(
         "the share of a label is that of its last symbol",

@@ -54,7 +54,7 @@ def test_objectives_on_tiny_grammars(data):
         "max-rule": lambda: best_tree_score(counts, len(sentence), root_label, True),
     }
     for objective, best_score in expected.items():
-        found = candidates_of(objective, grammar, sentence, 1, n_derivations=400)
+        found = candidates_of(objective, grammar, sentence, 1, n_candidates=400)
         if not weights:
             assert found == []
             continue
@@ -135,7 +135,7 @@ def test_sampled_objectives_agree_with_exact_ones_as_samples_grow(exact):
     assert errors[1][1] < min(0.05, errors[0][1])
 
 
-def test_objectives_fall_back_on_derivations_when_no_tree_has_probable_rules(monkeypatch):
+def test_objectives_fall_back_on_candidates_when_no_tree_has_probable_rules(monkeypatch):
     monkeypatch.setattr("tsgkit.parsing.engine.SMALLEST_POSTERIOR", 0.99)
     for objective in ("mer", "max-rule"):
         parse = Parser(model_of(ATTACHMENT), objective=objective).analyse(ATTACHED)

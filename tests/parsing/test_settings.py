@@ -19,7 +19,7 @@ WRONG = (
     ({"threshold": 1.0}, "threshold 1.0: must be at least 0 and below 1"),
     ({"threshold": math.nan}, "threshold nan"),
     ({"n_samples": 0}, "n_samples 0: must be at least 1"),
-    ({"n_derivations": 0}, "n_derivations 0: must be at least 1"),
+    ({"n_candidates": 0}, "n_candidates 0: must be at least 1"),
     ({"max_bytes": 0}, "max_bytes 0: must be at least 1"),
     ({"max_length": -1}, "max_length -1: must be at least 0"),
     ({"tags": "firm"}, "tags 'firm': must be one of none, hard, soft"),

@@ -302,6 +302,39 @@ def best_tree_score(counts, n_words, root, is_product):
     return score(0, n_words, root, frozenset())
 
 
+def all_trees(counts, n_words, root, limit=2000):
+    """The rows of all trees that rules make, with unary chains that repeat no label.
+
+    Parameters
+    ----------
+    counts : dict
+        By rules ``(start, split, end, label, left label, right label)``.
+    """
+    seen = {}
+
+    def trees(start, end, label, above):
+        key = (start, end, label, above)
+        if key in seen:
+            return seen[key]
+        found = []
+        for first, split, last, parent, left, right in counts:
+            if (first, last, parent) != (start, end, label):
+                continue
+            if left < 0:
+                found.append(((label, start, end, LEXICAL),))
+            elif right >= 0:
+                pairs = product(trees(start, split, left, frozenset()), trees(split, end, right, frozenset()))
+                found += [((label, start, end, BINARY), *one, *other) for one, other in pairs]
+            elif left != label and left not in above:
+                found += [((label, start, end, UNARY), *below) for below in trees(start, end, left, above | {label})]
+            if len(found) > limit:
+                raise TooManyDerivations
+        seen[key] = found
+        return found
+
+    return trees(0, n_words, root, frozenset())
+
+
 def tree_score(rows, counts, is_product):
     """The score of a tree, which must have no repeated label in a unary chain."""
     score = 0.0

@@ -3,7 +3,8 @@
 A part of the weighted grammar, for the chart. For a cycle's matrix ``U`` of one-step weights,
 ``I + U + U^2 + ... = (I - U)^-1`` sums every path exactly. Members are allowed as intermediate nodes of paths one after
 the other; the best single path comes from the same recursion with *max* in place of *sum*. Nothing but positive numbers
-is added, so that small sums beside large ones stay exact.
+is added, so that small sums beside large ones stay exact. Only members that have a path to and from the intermediate
+node are touched, and how many pairs of them may be is bounded: a file must not be able to take hours to load.
 """
 
 from dataclasses import dataclass
@@ -12,8 +13,10 @@ import numpy as np
 
 # Sums over cycles whose weight is nearer to one have no correct digits.
 SMALLEST_LOSS = 1e-12
-# The closure of a cycle takes memory by the square and time by the cube of its symbols.
-LARGEST_CYCLE = 4096
+# The closure of a cycle takes memory by the square of its symbols, and time by their cube if all are connected.
+LARGEST_CYCLE = 1024
+# Pairs of symbols that the closures of a grammar may touch; some seconds.
+LARGEST_WORK = 1 << 30
 
 
 class CycleError(ValueError):
@@ -110,10 +113,25 @@ def closure_matrices(n_symbols: int, edges: np.ndarray, weights: np.ndarray) -> 
     order = np.argsort(number_of[edges[:, 0]], kind="stable")
     numbers, starts = np.unique(number_of[edges[order, 0]], return_index=True)
     parts = zip(numbers.tolist(), np.split(order, starts[1:]), strict=True) if len(numbers) else ()
-    return [close(np.sort(np.array(components[number])), edges[inside], weights[inside]) for number, inside in parts]
+    work = Work()
+    return [
+        close(np.sort(np.array(components[number])), edges[inside], weights[inside], work) for number, inside in parts
+    ]
 
 
-def close(members: np.ndarray, edges: np.ndarray, weights: np.ndarray) -> Component:
+class Work:
+    """How much the closures of a grammar may still cost."""
+
+    def __init__(self) -> None:
+        self.n_left = LARGEST_WORK
+
+    def spend(self, n_pairs: int) -> None:
+        self.n_left -= n_pairs
+        if self.n_left < 0:
+            raise CycleError("the cycles of unary rules and bridges are too large and too dense to sum over")
+
+
+def close(members: np.ndarray, edges: np.ndarray, weights: np.ndarray, work: Work) -> Component:
     """The closure of a component with these edges inside of it."""
     if len(members) > LARGEST_CYCLE:
         raise CycleError(f"{len(members)} symbols reach each other by unary rules and bridges; at most {LARGEST_CYCLE}")
@@ -129,7 +147,12 @@ def close(members: np.ndarray, edges: np.ndarray, weights: np.ndarray) -> Compon
         if not loss > SMALLEST_LOSS:
             sums = best = np.full_like(step, np.inf)
             break
+        # Those that have a path to the middle, or from it; the same for sums and for best paths.
+        above = np.flatnonzero(sums[:, middle])
+        below = np.flatnonzero(sums[middle])
+        work.spend(len(above) * len(below))
+        pairs = np.ix_(above, below)
         with np.errstate(over="ignore", invalid="ignore"):
-            sums = sums + np.outer(sums[:, middle] / loss, sums[middle])
-            best = np.maximum(best, np.outer(best[:, middle], best[middle]))
+            sums[pairs] += np.outer(sums[above, middle] / loss, sums[middle, below])
+            best[pairs] = np.maximum(best[pairs], np.outer(best[above, middle], best[middle, below]))
     return Component(members, sums + np.eye(len(members)), best)

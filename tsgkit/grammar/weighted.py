@@ -222,29 +222,19 @@ class WeightedGrammar:
 
     def productive_symbols(self) -> np.ndarray:
         """Which symbols derive at least one string of words."""
-        productive = np.zeros(self.n_symbols, dtype=bool)
-        productive[self.lexical[:, 0]] = True
+        # The parents of every symbol in all rules, with the other child, which must be productive, too.
         single = np.concatenate([self.unary, self.bridge])
-        while True:
-            before = productive.sum()
-            productive[single[productive[single[:, 1]], 0]] = True
-            productive[self.binary[productive[self.binary[:, 1]] & productive[self.binary[:, 2]], 0]] = True
-            if productive.sum() == before:
-                return productive
+        children = np.concatenate([single[:, 1], self.binary[:, 1], self.binary[:, 2]])
+        others = np.concatenate([single[:, 1], self.binary[:, 2], self.binary[:, 1]])
+        parents = np.concatenate([single[:, 0], self.binary[:, 0], self.binary[:, 0]])
+        return spread(self.n_symbols, self.lexical[:, 0], children, parents, others)
 
     def reachable_symbols(self) -> np.ndarray:
         """Which symbols occur in a derivation from the root, complete or not."""
-        reachable = np.zeros(self.n_symbols, dtype=bool)
-        reachable[self.root] = True
         single = np.concatenate([self.unary, self.bridge])
-        while True:
-            before = reachable.sum()
-            reachable[single[reachable[single[:, 0]], 1]] = True
-            used = self.binary[reachable[self.binary[:, 0]]]
-            reachable[used[:, 1]] = True
-            reachable[used[:, 2]] = True
-            if reachable.sum() == before:
-                return reachable
+        parents = np.concatenate([single[:, 0], self.binary[:, 0], self.binary[:, 0]])
+        children = np.concatenate([single[:, 1], self.binary[:, 1], self.binary[:, 2]])
+        return spread(self.n_symbols, np.array([self.root]), parents, children, parents)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the grammar to a ``.npz`` file, whole or not at all."""
@@ -284,6 +274,31 @@ class WeightedGrammar:
             return cls(header["labels"], header["words"], root=header["root"], names=names, **taken)
         except GrammarError as error:
             raise GrammarError(f"{os.fspath(path)}: damaged: {error}") from None
+
+
+def spread(
+    n_symbols: int, first: np.ndarray, sources: np.ndarray, targets: np.ndarray, needed: np.ndarray
+) -> np.ndarray:
+    """The symbols that a property spreads to: from each source to its target, if the one that is needed has it, too.
+
+    Every edge is looked at once, or as often as one of its two ends gets the property: the cost is linear.
+    """
+    has_it = np.zeros(n_symbols, dtype=bool)
+    order = np.argsort(sources, kind="stable")
+    starts = np.searchsorted(sources[order], np.arange(n_symbols + 1)).tolist()
+    edges = list(zip(targets[order].tolist(), needed[order].tolist(), strict=True))
+    waiting = np.unique(first).tolist()
+    found = [False] * n_symbols
+    for symbol in waiting:
+        found[symbol] = True
+    while waiting:
+        symbol = waiting.pop()
+        for target, other in edges[starts[symbol] : starts[symbol + 1]]:
+            if not found[target] and found[other]:
+                found[target] = True
+                waiting.append(target)
+    has_it[:] = found
+    return has_it
 
 
 def whole_numbers(values: object, name: str, columns: tuple[int, ...]) -> np.ndarray:

@@ -9,17 +9,20 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from nltk.parse.api import ParserI
 from nltk.tree import ProbabilisticTree, Tree
 
+from tsgkit._work_limit import WorkLimit
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.models.model import Model
 from tsgkit.parsing.parse import Parse
 from tsgkit.parsing.settings import ParserSettings
 from tsgkit.streams import until_failure
+from tsgkit.treebank.trees import same_tree
 
+P = TypeVar("P", bound="SentenceParser")
 # Sentences given to each thread before results are waited for.
 WINDOW = 8
 
@@ -69,6 +72,7 @@ class SentenceParser(ParserI, ABC):
         k: int = 1,
         number: int = 0,
         confidence: bool = False,
+        limit: WorkLimit | None = None,
     ) -> Parse:
         """Everything about one sentence.
 
@@ -83,6 +87,14 @@ class SentenceParser(ParserI, ABC):
             The sentence's number, which the samples of sampled objectives depend on.
         confidence : bool
             Whether to compute posterior probabilities of brackets.
+        limit : WorkLimit, optional
+            In the place of the setting `max_seconds`: when to stop. Its `cancel`, called from any thread, ends the
+            work within a fraction of a second.
+
+        Raises
+        ------
+        CancelledError
+            If the limit was cancelled.
         """
 
     @abstractmethod
@@ -160,16 +172,17 @@ class SentenceParser(ParserI, ABC):
                 yield self.analyse(words, tags, k=k, number=number, confidence=confidence)
             return
         with ThreadPoolExecutor(threads) as pool:
-            pending: deque[Future[Parse]] = deque()
+            pending: deque[Job] = deque()
             failures: list[Exception] = []
             try:
                 for number, (words, tags) in until_failure(numbered, failures):
-                    job = pool.submit(self.analyse, words, tags, k=k, number=number, confidence=confidence)
-                    pending.append(job)
+                    pending.append(Job(self, pool, words, tags, k=k, number=number, confidence=confidence))
                     if len(pending) >= WINDOW * threads:
-                        yield pending.popleft().result()
+                        yield pending[0].result()
+                        pending.popleft()
                 while pending:
-                    yield pending.popleft().result()
+                    yield pending[0].result()
+                    pending.popleft()
             finally:
                 for job in pending:
                     job.cancel()
@@ -190,9 +203,45 @@ class SentenceParser(ParserI, ABC):
         for number, words in enumerate(sentences):
             unpruned = exact.analyse(words, number=number)
             if not unpruned.fallback:
-                changed += self.analyse(words, number=number).tree != unpruned.tree
+                changed += not same_tree(self.analyse(words, number=number).tree, unpruned.tree)
                 total += 1
         return changed, total
+
+
+def sharing_copy(parser: P) -> P:
+    """Another parser that shares all parts with this one; `copy.copy` would make them anew, as for another process."""
+    twin = object.__new__(type(parser))
+    twin.__dict__.update(parser.__dict__)
+    return twin
+
+
+class Job:
+    """A sentence that a thread of a pool parses, with a limit that is its own: its time begins when its turn comes."""
+
+    def __init__(self, parser: SentenceParser, pool: ThreadPoolExecutor, *arguments: Any, **options: Any) -> None:
+        self.parser, self.arguments, self.options = parser, arguments, options
+        self.limit: WorkLimit | None = None
+        self.is_cancelled = False
+        try:
+            self.future: Future[Parse] = pool.submit(self.run)
+        except RuntimeError as error:  # no memory for the stack of another thread
+            raise MemoryError(str(error)) from error
+
+    def run(self) -> Parse:
+        self.limit = WorkLimit(self.parser.settings.max_seconds)
+        if self.is_cancelled:
+            self.limit.cancel()
+        return self.parser.analyse(*self.arguments, **self.options, limit=self.limit)
+
+    def result(self) -> Parse:
+        """The parse, when it is done."""
+        return self.future.result()
+
+    def cancel(self) -> None:
+        """Give it up, even in the middle."""
+        self.is_cancelled = True
+        if not self.future.cancel() and self.limit is not None:
+            self.limit.cancel()
 
 
 def probabilistic(tree: Tree, log_probability: float) -> ProbabilisticTree:

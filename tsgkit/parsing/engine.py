@@ -15,6 +15,7 @@ from tsgkit._grammar_index import GrammarIndex
 from tsgkit._posteriors import forest_of
 from tsgkit._pruning import Mask, Projection
 from tsgkit._tree_score import TreeScorer
+from tsgkit._work_limit import WorkLimit
 from tsgkit.models.model import Stage
 from tsgkit.parsing.lexical import Entries
 from tsgkit.parsing.settings import ParserSettings
@@ -78,6 +79,12 @@ class Engine:
         self.label = cascade.grammars[-1].label
         self.root_label = int(self.label[cascade.grammars[-1].root])
 
+    def obey(self, limit: WorkLimit) -> None:
+        """Stop working at a sentence when a limit says so."""
+        for chart in self.charts:
+            chart.limit = limit
+        self.scorer.limit = limit
+
     @property
     def chart(self) -> Chart:
         """The chart of the finest grammar."""
@@ -109,6 +116,8 @@ class Engine:
             projection = self.cascade.projections[number]
             if guide is not None and number == first:
                 mask, projection = guide.mask, guide.projection
+            elif self.charts[number - 1].mask_bytes > self.settings.max_bytes:
+                return False
             else:
                 mask = self.mask_of(number - 1, threshold)
             found = self.charts[number].fill(

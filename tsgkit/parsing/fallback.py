@@ -1,16 +1,17 @@
 """Trees for sentences that the grammar cannot analyse: the best parts side by side, or tags alone."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tsgkit._chart import Chart
-from tsgkit._derivations import best_part
+from tsgkit._derivations import best_part, best_symbols
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.parsing.lexical import Entries
 from tsgkit.parsing.rows import project
-from tsgkit.treebank.binarize import undo_label
 
 
-def glued_rows(chart: Chart, grammar: WeightedGrammar) -> list[np.ndarray]:
+def glued_rows(chart: Chart, grammar: WeightedGrammar, is_part_label: Sequence[bool]) -> list[np.ndarray]:
     """The fewest parts that cover the sentence, and among those the most probable.
 
     Parameters
@@ -19,6 +20,8 @@ def glued_rows(chart: Chart, grammar: WeightedGrammar) -> list[np.ndarray]:
         With Viterbi values; every word has at least a tag.
     grammar : WeightedGrammar
         Of the chart.
+    is_part_label : sequence of bool
+        For every label, whether it is one of the treebank; intermediate symbols are not.
 
     Returns
     -------
@@ -26,23 +29,20 @@ def glued_rows(chart: Chart, grammar: WeightedGrammar) -> list[np.ndarray]:
         The rows of each part, left to right. Intermediate symbols are no parts, and the root is one only
         over a word that has no other tag. Empty if the weights of a word are too small for any part.
     """
-    root_label = grammar.label[grammar.root]
-    is_part = np.array([undo_label(label) is not None for label in grammar.labels])
-    is_part[root_label] = False
+    is_part = np.append(is_part_label, False)[grammar.label]
+    is_part[grammar.label == grammar.label[grammar.root]] = False
+    labelled = best_symbols(chart, grammar.label >= 0)
+    phrases = best_symbols(chart, is_part)
     # best[end] = number of parts, minus their log weight, and where the last part begins
     best: list[tuple[float, float, int, int]] = [(0, 0.0, -1, -1)]
     for end in range(1, chart.n_words + 1):
         options = []
         for start in range(end):
-            found = {
-                symbol: value for symbol, value in chart.inside_values(start, end).items() if grammar.label[symbol] >= 0
-            }
-            values = {symbol: value for symbol, value in found.items() if is_part[grammar.label[symbol]]}
-            if not values and end == start + 1:
-                values = found
-            if values:
-                symbol = max(values, key=lambda one: (values[one], -one))
-                options.append((best[start][0] + 1, best[start][1] - values[symbol], start, symbol))
+            symbol, value = phrases[0][start, end], phrases[1][start, end]
+            if symbol < 0 and end == start + 1:
+                symbol, value = labelled[0][start, end], labelled[1][start, end]
+            if symbol >= 0:
+                options.append((best[start][0] + 1, best[start][1] - float(value), start, int(symbol)))
         if not options:
             return []
         best.append(min(options))

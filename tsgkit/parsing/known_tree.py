@@ -8,6 +8,7 @@ where only rules whose labels are those of the tree count, and bridges ``x => y`
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 from nltk.tree import Tree
@@ -20,6 +21,7 @@ from tsgkit.parsing.rows import rows_of_tree
 from tsgkit.treebank.trees import preorder, words
 
 NO_WORD = -1
+SHORT_PATH = 16
 Shape = tuple[int, ...]
 
 
@@ -95,6 +97,13 @@ class KnownTreeParser:
         self.place[by_label] = np.arange(grammar.n_symbols) - np.repeat(np.cumsum(counts) - counts, counts)
         self.place[label != NO_LABEL] += counts[0]
         self.n_symbols = counts[0] + counts[1:]
+
+    @cached_property
+    def rank(self) -> np.ndarray:
+        """The places of symbols in an order from the bottom of bridges and unary rules to the top."""
+        rank = np.empty(self.grammar.n_symbols, dtype=np.int64)
+        rank[self.grammar.bottom_up_order()] = np.arange(self.grammar.n_symbols)
+        return rank
 
     def best(self, tree: Tree, vocabulary_words: Sequence[str] | None = None) -> tuple[np.ndarray, float]:
         """The best derivation of a binarised tree.
@@ -186,12 +195,13 @@ class Analysis:
     def follow_bridges(self, label: int, values: np.ndarray) -> np.ndarray:
         """Improve a node's values by bridges; returns, for every symbol, the one its bridge goes to, or -1.
 
-        A circle of bridges loses weight, so that this ends.
+        A cycle of bridges loses weight, so that this ends. All bridges at a time are quick where paths are short; for
+        long ones, bridges follow each other from the bottom up.
         """
         bridges, log_weights = self.parser.groups[BRIDGE].of_shape((label,))
         goes_to = np.full(len(values), -1)
         upper, lower = self.parser.place[bridges.T]
-        while True:
+        for _ in range(SHORT_PATH):
             scores = log_weights + values[lower]
             better = np.flatnonzero(scores > values[upper])
             if not len(better):
@@ -200,6 +210,17 @@ class Analysis:
                 if scores[bridge] > values[upper[bridge]]:
                     values[upper[bridge]] = scores[bridge]
                     goes_to[upper[bridge]] = bridges[bridge, 1]
+        from_below = np.argsort(self.parser.rank[bridges[:, 1]], kind="stable").tolist()
+        has_changed = True
+        while has_changed:
+            has_changed = False
+            for bridge in from_below:
+                score = log_weights[bridge] + values[lower[bridge]]
+                if score > values[upper[bridge]]:
+                    values[upper[bridge]] = score
+                    goes_to[upper[bridge]] = bridges[bridge, 1]
+                    has_changed = True
+        return goes_to
 
     def log_weight(self) -> float:
         return float(self.values[0][self.parser.place[self.grammar.root]])

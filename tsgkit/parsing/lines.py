@@ -30,7 +30,7 @@ from tsgkit.parsing.settings import ParserSettings
 from tsgkit.treebank.brackets import format_tree
 from tsgkit.treebank.dependencies import conllu_block, dependencies_of
 from tsgkit.treebank.heads import HeadRules
-from tsgkit.treebank.trees import Bracket, brackets_of, is_preterminal, preorder
+from tsgkit.treebank.trees import Bracket, Child, brackets_of, is_preterminal, preorder, rebuild
 
 Sentence = tuple[list[str], list[str | None] | None]
 WORD = re.compile(r"[^ \t\r\n\f\v]+")
@@ -154,11 +154,16 @@ def tagged_sentence(line: str) -> Sentence:
 
 def with_confidence(tree: Tree, confidence: dict[Bracket, float]) -> Tree:
     """A tree with the posterior of every phrase at its label."""
-    marked = tree.copy(deep=True)
-    for node, bracket in zip(preorder(marked), brackets_of(marked), strict=True):
-        if len(node) and not is_preterminal(node):
-            node.set_label(f"{node.label()}={confidence.get(bracket, 0.0):.3f}")
-    return marked
+    # By identity, because equal nodes may stand at different places.
+    labels = {id(node): bracket for node, bracket in zip(preorder(tree), brackets_of(tree), strict=True)}
+
+    def marked(node: Tree, children: list[Child]) -> Tree:
+        is_phrase = len(node) and not is_preterminal(node)
+        value = f"={confidence.get(labels[id(node)], 0.0):.3f}" if is_phrase else ""
+        return Tree(f"{node.label()}{value}", children)
+
+    result = rebuild(tree, marked)
+    return result if isinstance(result, Tree) else tree
 
 
 # ---- elsewhere -----------------------------------------------------------------------------------------------

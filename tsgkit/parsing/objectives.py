@@ -3,13 +3,12 @@
 With ``q(r)`` the posterior probability that the treebank rule ``r`` is in the tree, at its place:
 
 * ``mpd``: the tree of the most probable derivation;
-* ``mpp``: the most probable tree, argmax_t sum_{d of t} P(d), over the best derivations;
+* ``mpp``: the most probable tree, argmax_t sum_{d of t} P(d), among those with the best derivations;
 * ``mer``: the most expected rules, argmax_t sum_{r in t} q(r);
 * ``max-rule``: argmax_t prod_{r in t} q(r);
 * ``mpp-sampled``, ``mer-sampled``, ``max-rule-sampled``: the same with shares of sampled derivations.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -21,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from tsgkit import plugins
 from tsgkit._forest import Forest
-from tsgkit.parsing.rows import rules_of_rows
+from tsgkit._tree_ranking import TreeRanking
 from tsgkit.registry import Registry
 
 if TYPE_CHECKING:
@@ -69,20 +68,20 @@ def most_probable_derivation(search: "Search", k: int) -> list["Candidate"]:
 
 
 def most_probable_tree(search: "Search", k: int) -> list["Candidate"]:
-    """Trees by the sum over those of the best derivations that make them."""
-    return search.kbest_trees(k, add_up=True)
+    """Of the trees with the best derivations, those with the largest probability, the sum over all derivations."""
+    return search.most_probable_trees(k, search.engine.settings.n_candidates)
 
 
 def most_frequent_tree(search: "Search", k: int) -> list["Candidate"]:
-    """Trees by how often they were sampled."""
+    """Trees by how often they were sampled; where none could be, those of the best derivations."""
     best = sorted(search.sampled_trees(), key=lambda entry: -entry[0])[:k]
-    return [search.candidate(rows, share) for share, rows in best]
+    return [search.candidate(rows, share) for share, rows in best] or search.kbest_trees(k)
 
 
 def best_by_rules(
     search: "Search", k: int, *, product: bool, worth: Callable[[Forest], ArrayLike] | None = None
 ) -> list["Candidate"]:
-    """The tree whose rules have the largest sum or product and, after it, trees of the best derivations by that score.
+    """The trees whose rules have the largest sum or product.
 
     Parameters
     ----------
@@ -96,23 +95,28 @@ def best_by_rules(
     """
     forest = search.forest()
     if worth is not None and not forest.is_over_budget:
+        limit = forest.limit
         forest = Forest(forest.n_words, forest.n_labels, forest.rules, worth(forest))
-    rows, score = forest.best_tree(product, search.root_label)
+        forest.limit = limit
+    best = best_of_forest(forest, k, product=product, root=search.root_label)
+    # If there is none, every tree has a rule that is too improbable to be in the forest, or that was not sampled.
+    return [search.candidate(rows, score) for rows, score in best] or search.kbest_trees(k)
+
+
+def best_of_forest(forest: Forest, k: int, *, product: bool, root: int) -> list[tuple[np.ndarray, float]]:
+    """The rows and scores of the `k` best trees of a forest, best first; fewer only if it has no more."""
+    rows, score = forest.best_tree(product, root)
     if rows is None:
-        # Every tree has a rule that is too improbable to be in the forest, or that was not sampled.
-        return search.kbest_trees(k)
-    best = [search.candidate(rows, score)]
-    if k == 1:
-        return best
-    value_of = dict(zip(map(bytes, np.ascontiguousarray(forest.rules)), forest.posteriors, strict=True))
-    others = []
-    for other in search.kbest_trees(k):
-        if other.rows.tobytes() != rows.tobytes():
-            values = [value_of.get(bytes(rule), 0.0) for rule in rules_of_rows(other.rows)]
-            total = sum(math.log(value) if value else -math.inf for value in values) if product else sum(values)
-            others.append(other.with_score(float(total)))
-    others.sort(key=lambda candidate: -candidate.score)
-    return (best + others)[:k]
+        return []
+    found = [(rows, score)]
+    if k > 1:
+        # Of equally good trees, the first is the same whatever k is.
+        ranking, number = TreeRanking(forest, product=product, root=root), 0
+        while len(found) < k and (other := ranking.tree(number)) is not None:
+            number += 1
+            if not np.array_equal(other[0], rows):
+                found.append(other)
+    return found
 
 
 most_expected_rules = partial(best_by_rules, product=False)

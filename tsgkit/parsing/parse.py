@@ -13,7 +13,7 @@ from nltk.tree import Tree
 
 from tsgkit.treebank.trees import Bracket, brackets_of
 
-FALLBACKS = ("empty", "coarse", "glued", "flat")
+FALLBACKS = ("empty", "coarse", "glued", "flat", "timeout")
 SMALLEST_ALTERNATIVE = 0.01
 
 
@@ -37,7 +37,7 @@ class Parse:
         ``''`` when the grammar made the tree; otherwise what it is instead: ``empty`` (no words),
         ``coarse`` (the best tree of the coarsest grammar, where the finest has none or needs too much
         memory), ``glued`` (parts under a root, where no grammar spans the words), ``flat`` (tags only:
-        too long, or too much memory even for the coarsest grammar).
+        too long, or too much memory even for the coarsest grammar), ``timeout`` (tags only: it took too much time).
     confidence : dict
         The posterior probability of every bracket of the trees, by ``(label, start, end)``; empty unless
         asked for, and for a fallback.

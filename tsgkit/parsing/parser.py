@@ -4,7 +4,6 @@ Words become lexical entries, the engine fills charts with them, the objective c
 cannot analyse gets a fallback tree: argmax by the objective of all trees t over the words, or a tree all the same.
 """
 
-import copy
 import math
 import os
 import queue
@@ -17,10 +16,12 @@ import numpy as np
 from nltk.tree import Tree
 
 from tsgkit._derivations import best_derivation
-from tsgkit.errors import UsageError
+from tsgkit._threads import prepare_thread
+from tsgkit._work_limit import WorkLimit
+from tsgkit.errors import OutOfTimeError, UsageError
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.models.model import Model
-from tsgkit.parsing.base import SentenceParser, require_words
+from tsgkit.parsing.base import SentenceParser, require_words, sharing_copy
 from tsgkit.parsing.engine import Cascade, Engine
 from tsgkit.parsing.fallback import flat_rows, glued_rows
 from tsgkit.parsing.lexical import Entries, LexicalTable
@@ -32,6 +33,7 @@ from tsgkit.parsing.settings import ParserSettings
 from tsgkit.treebank.binarize import undo_label
 from tsgkit.treebank.clean import chain_parts
 from tsgkit.treebank.trees import Bracket
+from tsgkit.treebank.trees import words as words_of
 
 # The log of the true over the sampled probability of a derivation with these words.
 Correction = Callable[[np.ndarray, Sequence[int], np.random.Generator], float]
@@ -83,7 +85,7 @@ class Parser(SentenceParser):
 
     def with_settings(self, settings: ParserSettings | None = None, **changes: Any) -> Self:
         """A parser with the same model, which is shared, and other settings."""
-        changed = copy.copy(self)
+        changed = sharing_copy(self)
         changed.settings = (settings or self.settings).with_changes(**changes)
         changed.idle_engines = queue.SimpleQueue()
         if changed.settings.correct != self.settings.correct:
@@ -125,6 +127,7 @@ class Parser(SentenceParser):
         k: int = 1,
         number: int = 0,
         confidence: bool = False,
+        limit: WorkLimit | None = None,
     ) -> Parse:
         """Everything about one sentence; see `SentenceParser.analyse`."""
         words = require_words(words)
@@ -137,17 +140,19 @@ class Parser(SentenceParser):
         entries = self.entries(words, tags)
         if self.settings.max_length is not None and len(words) > self.settings.max_length:
             return self.flat(words, entries[0])
-        with self.engine() as engine:
+        with self.engine(limit) as engine:
             search = Search(engine, entries, self.objective.needs, self.random(number), self.log_correction(words))
             return self.best_parse(search, words, k=k, confidence=confidence)
 
     @contextmanager
-    def engine(self) -> Iterator[Engine]:
-        """An engine that no other thread uses meanwhile."""
+    def engine(self, limit: WorkLimit | None = None) -> Iterator[Engine]:
+        """An engine that no other thread uses meanwhile, with a limit; with that of the settings unless given."""
+        prepare_thread()
         try:
             engine = self.idle_engines.get_nowait()
         except queue.Empty:
             engine = Engine(self.cascade, self.settings)
+        engine.obey(WorkLimit(self.settings.max_seconds) if limit is None else limit)
         try:
             yield engine
         finally:
@@ -182,6 +187,8 @@ class Parser(SentenceParser):
                 result.take_posteriors(self.bracket_posteriors(search.engine, search.entries))
         except OverflowError:  # weights beyond the range of floats
             return self.flat(words, search.entries[0])
+        except OutOfTimeError:
+            return self.flat(words, search.entries[0], "timeout")
         return result
 
     def log_total(self, engine: Engine, entries: list[Entries], candidates: list[Candidate]) -> Callable[[], float]:
@@ -196,7 +203,7 @@ class Parser(SentenceParser):
         try:
             with self.engine() as engine:
                 return max(engine.chart.log_total, known) if engine.fill(entries, viterbi=False) else known
-        except OverflowError:
+        except (OverflowError, OutOfTimeError):
             return known
 
     def result(self, words: list[str], candidates: list[Candidate], log_total: Callable[[], float]) -> Parse:
@@ -225,14 +232,15 @@ class Parser(SentenceParser):
         if found:
             rows = project(best_derivation(chart)[0], grammar.label)
             return fallback(words, self.decoded(rows, grammar, words), "coarse")
-        parts = [tree_of_rows(rows, grammar.labels, words) for rows in glued_rows(chart, grammar)]
+        is_part = [name is not None for name in self.tables[0].tag_names]
+        parts = [tree_of_rows(rows, grammar.labels, words) for rows in glued_rows(chart, grammar, is_part)]
         return fallback(words, self.wrapped(grammar, parts), "glued") if parts else self.flat(words, entries[0])
 
-    def flat(self, words: list[str], entries: Entries) -> Parse:
+    def flat(self, words: list[str], entries: Entries, kind: str = "flat") -> Parse:
         grammar, index = self.cascade.grammars[0], self.cascade.indices[0]
         rows_of_tags = flat_rows(entries, index.symbol_of_rank, grammar)
         tags = [tree_of_rows(rows, grammar.labels, words) for rows in rows_of_tags]
-        return fallback(words, self.wrapped(grammar, tags), "flat")
+        return fallback(words, self.wrapped(grammar, tags), kind)
 
     def bracket_posteriors(self, engine: Engine, entries: list[Entries]) -> dict[Bracket, float]:
         """The posterior of every bracket in the chart, tags included."""
@@ -258,7 +266,7 @@ class Parser(SentenceParser):
         if rows is None:
             return -math.inf
         with self.engine() as engine:
-            return engine.tree_log_probability(rows, self.entries(encoded.leaves()))
+            return engine.tree_log_probability(rows, self.entries(words_of(encoded)))
 
 
 def logs_of(candidates: Sequence[Candidate]) -> list[float]:

@@ -4,7 +4,6 @@ Models that were trained from different seeds make different mistakes. A product
 has and is not, and counts their votes: argmax_t of a product over models, see `tsgkit.parsing.votes`.
 """
 
-import copy
 import math
 from collections.abc import Sequence
 from functools import partial
@@ -15,10 +14,11 @@ import numpy as np
 from nltk.tree import Tree
 
 from tsgkit._pruning import Mask, Projection
-from tsgkit.errors import UsageError
+from tsgkit._work_limit import WorkLimit
+from tsgkit.errors import OutOfTimeError, UsageError
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.models.model import Model
-from tsgkit.parsing.base import SentenceParser, require_words
+from tsgkit.parsing.base import SentenceParser, require_words, sharing_copy
 from tsgkit.parsing.engine import SMALLEST_POSTERIOR, Guide
 from tsgkit.parsing.lexical import Entries
 from tsgkit.parsing.objectives import PRODUCTS, Needs
@@ -28,8 +28,12 @@ from tsgkit.parsing.rows import tree_of_rows
 from tsgkit.parsing.search import Search
 from tsgkit.parsing.settings import ParserSettings
 from tsgkit.parsing.votes import Ballot, Product, Vote
+from tsgkit.treebank import Preparation
+from tsgkit.treebank.binarize import undo_label
 from tsgkit.treebank.trees import Bracket
 
+# Models of one treebank share most labels, and many words even where their training trees are different ones.
+SMALLEST_SHARE = {"root": 1.0, "labels": 0.5, "words": 0.1}
 # The first model's finest chart prunes, label by label, the first pruned grammar of every other model, in the place of
 # that model's coarsest one: a third less work, and no less accurate.
 FINEST, GUIDED = -1, 1
@@ -93,7 +97,7 @@ class ProductParser(SentenceParser):
 
     def with_settings(self, settings: ParserSettings | None = None, **changes: Any) -> Self:
         """A product of the same models, which are shared, with other settings."""
-        changed = copy.copy(self)
+        changed = sharing_copy(self)
         changed.settings = (settings or self.settings).with_changes(**changes)
         changed.members = [member.with_settings(member_settings(changed.settings)) for member in self.members]
         changed.guided_from = changed.guiding_projections()
@@ -138,6 +142,7 @@ class ProductParser(SentenceParser):
         k: int = 1,
         number: int = 0,
         confidence: bool = False,
+        limit: WorkLimit | None = None,
     ) -> Parse:
         """Everything about one sentence; see `SentenceParser.analyse`.
 
@@ -148,17 +153,32 @@ class ProductParser(SentenceParser):
         words = require_words(words)
         is_long = max_length is not None and len(words) > max_length
         if len(self.members) == 1 or not words or k < 1 or is_long or (tags is not None and len(tags) != len(words)):
-            return first.analyse(words, tags, k=k, number=number, confidence=confidence)
+            return first.analyse(words, tags, k=k, number=number, confidence=confidence, limit=limit)
+        limit = WorkLimit(self.settings.max_seconds) if limit is None else limit
         entries = [member.entries(words, tags) for member in self.members]
-        votes = self.votes(entries, k)
+        try:
+            result = self.decided(words, entries, k=k, confidence=confidence, limit=limit)
+        except OutOfTimeError:
+            return first.flat(words, entries[0][0], "timeout")
+        if result is not None:
+            return result
+        return first.analyse(words, tags, k=k, number=number, confidence=confidence, limit=limit)
+
+    def decided(
+        self, words: list[str], entries: list[list[Entries]], *, k: int, confidence: bool, limit: WorkLimit
+    ) -> Parse | None:
+        """What the models decide together, if any of them has an analysis."""
+        first = self.members[0]
+        votes = self.votes(entries, k, limit)
         valid = [vote for vote in votes if vote is not None]
         candidates = []
         if valid:
             mean_log = partial(self.mean_log, entries=entries, has_vote=[vote is not None for vote in votes])
             root_label = self.label_maps[0][first.model.grammar.label[first.model.grammar.root]]
-            candidates = self.product.decide(Ballot(valid, len(self.labels), int(root_label), mean_log), k)[:k]
+            ballot = Ballot(valid, len(self.labels), int(root_label), mean_log, limit)
+            candidates = self.product.decide(ballot, k)[:k]
         if not candidates:
-            return first.analyse(words, tags, k=k, number=number, confidence=confidence)
+            return None
         decode = first.model.preparation.decode
         result = Parse(
             words,
@@ -168,24 +188,26 @@ class ProductParser(SentenceParser):
             float(np.mean([vote.log_total for vote in valid])),
         )
         if confidence:
-            result.take_posteriors(self.mean_posteriors(entries))
+            result.take_posteriors(self.mean_posteriors(entries, limit))
         return result
 
-    def votes(self, entries: list[list[Entries]], k: int) -> list[Vote | None]:
+    def votes(self, entries: list[list[Entries]], k: int, limit: WorkLimit) -> list[Vote | None]:
         """The vote of every model on a sentence; none of those that have no analysis of it."""
         votes: list[Vote | None] = []
         for place, own in enumerate(entries):
             mask = votes[0].mask if votes and votes[0] is not None else None
-            votes.append(self.vote(place, own, k, mask))
+            votes.append(self.vote(place, own, k, mask, limit))
         return votes
 
-    def vote(self, place: int, entries: list[Entries], k: int, mask: Mask | None) -> Vote | None:
+    def vote(
+        self, place: int, entries: list[Entries], k: int, mask: Mask | None, limit: WorkLimit | None = None
+    ) -> Vote | None:
         """What the model at this place thinks of a sentence, guided by what the first one has left of it."""
         member, label_map, projection = self.members[place], self.label_maps[place], self.guided_from[place]
         guide = None
         if mask is not None and projection is not None:
             guide = Guide(mask, projection, self.guided_stage(member))
-        with member.engine() as engine:
+        with member.engine(limit) as engine:
             search = Search(engine, entries, Needs.POSTERIORS)
             try:
                 if not search.fill(guide):
@@ -223,11 +245,11 @@ class ProductParser(SentenceParser):
                 logs.append(engine.tree_log_probability(own_rows, own_entries))
         return float(np.mean(logs)) if logs else -math.inf
 
-    def mean_posteriors(self, entries: list[list[Entries]]) -> dict[Bracket, float]:
+    def mean_posteriors(self, entries: list[list[Entries]], limit: WorkLimit) -> dict[Bracket, float]:
         """The mean over models of every bracket's posterior."""
         sums: dict[Bracket, float] = {}
         for member, own in zip(self.members, entries, strict=True):
-            with member.engine() as engine:
+            with member.engine(limit) as engine:
                 if engine.fill(own, viterbi=False):
                     for bracket, value in member.bracket_posteriors(engine, own).items():
                         sums[bracket] = sums.get(bracket, 0.0) + value
@@ -262,11 +284,48 @@ def relabelled(rules: np.ndarray, label_map: np.ndarray) -> np.ndarray:
 
 def require_same_trees(models: Sequence[Model]) -> None:
     """Refuse models whose trees are not of one kind: their rules would not meet."""
-    first = models[0].preparation
-    for model in models[1:]:
-        own = model.preparation
-        if own.binarization != first.binarization or own.cleaning != first.cleaning:
+    first = models[0]
+    for number, model in enumerate(models[1:], start=2):
+        differences = preparation_differences(first.preparation, model.preparation)
+        if differences:
             raise UsageError(
-                "the models do not go together: their trees were cleaned or binarised in different ways;"
-                " train them with the same options for that"
+                f"the models do not go together: their trees were cleaned or binarised in different ways"
+                f" (model {number}: {', '.join(differences)}); train them with the same options for that"
             )
+        for what, own, other in (
+            ("root", {root_of(first)}, {root_of(model)}),
+            ("labels", treebank_labels(first), treebank_labels(model)),
+            ("words", vocabulary_of(first), vocabulary_of(model)),
+        ):
+            n_shared = len(own & other)
+            if n_shared < SMALLEST_SHARE[what] * min(len(own), len(other)):
+                alone = ", ".join(sorted(other - own)[:5])
+                raise UsageError(
+                    f"the models do not go together: models 1 and {number} share {n_shared} of {len(own)} and"
+                    f" {len(other)} {what} (model {number} alone has {alone}, ...); they must be of one treebank"
+                )
+
+
+def preparation_differences(one: Preparation, other: Preparation) -> list[str]:
+    """The names of the settings by which the trees of two preparations differ."""
+    names = []
+    for part in ("cleaning", "binarization"):
+        plain = [getattr(each, part).to_dict() if getattr(each, part) else {} for each in (one, other)]
+        keys = plain[0].keys() | plain[1].keys()
+        names += [f"{part} {key}" for key in keys if plain[0].get(key) != plain[1].get(key)]
+    return sorted(names)
+
+
+def root_of(model: Model) -> str:
+    return model.grammar.labels[model.grammar.label[model.grammar.root]]
+
+
+def treebank_labels(model: Model) -> set[str]:
+    """The labels of a model that are none of intermediate symbols."""
+    return {plain for plain in map(undo_label, model.grammar.labels) if plain is not None}
+
+
+def vocabulary_of(model: Model) -> set[str]:
+    """The words of a model that are no classes of rare words."""
+    lexicon = model.preparation.lexicon
+    return set(model.grammar.words if lexicon is None else lexicon.words)

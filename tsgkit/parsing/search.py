@@ -6,21 +6,20 @@ Between the engine, which fills charts, and the objectives, which choose among t
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from tsgkit._derivations import KBest, best_derivation, sample_derivations
+from tsgkit._derivations import best_derivation, sample_derivations
 from tsgkit._forest import Forest
+from tsgkit._tree_ranking import TreeRanking
 from tsgkit.parsing.engine import Engine, Guide, tree_log_probability
 from tsgkit.parsing.lexical import Entries
 from tsgkit.parsing.objectives import Needs
 from tsgkit.parsing.rows import project, rules_of_rows
 
-# Of so many derivations, those of the same tree are added up.
-MAX_DERIVATIONS_PER_TREE = 20
 # The log of the true over the sampled probability of a derivation.
 LogCorrection = Callable[[np.ndarray, np.random.Generator], float]
 
@@ -49,10 +48,6 @@ class Candidate:
         if callable(self.log):
             self.log = self.log()
         return self.log
-
-    def with_score(self, score: float) -> "Candidate":
-        """The same tree, judged by something else."""
-        return replace(self, score=score)
 
 
 class Search:
@@ -115,14 +110,27 @@ class Search:
         trees = self.sampled_trees()
         rules = [rules_of_rows(rows) for _, rows in trees]
         shares = np.repeat([share for share, _ in trees], [len(rows) for rows in rules])
-        return Forest(self.n_words, self.engine.cascade.indices[-1].n_labels, np.concatenate(rules), shares)
+        forest = Forest(
+            self.n_words,
+            self.engine.cascade.indices[-1].n_labels,
+            np.concatenate([np.empty((0, 6), np.int32), *rules]),
+            shares,
+        )
+        forest.limit = self.engine.chart.limit
+        return forest
 
     def sampled_trees(self) -> list[tuple[float, np.ndarray]]:
-        """The different trees of sampled derivations, each with its share of the samples."""
+        """The different trees of sampled derivations, each with its share of the samples.
+
+        None where derivations are too long to draw: a cycle of unary rules with nearly all of the weight.
+        """
         if self.random is None:
             raise ValueError("samples need a random generator")
         n_samples = self.engine.settings.n_samples
-        samples = sample_derivations(self.engine.chart, n_samples, self.random.bit_generator)
+        try:
+            samples = sample_derivations(self.engine.chart, n_samples, self.random.bit_generator)
+        except OverflowError:
+            return []
         if self.log_correction is not None:
             samples = corrected(samples, self.log_correction, self.random)
         trees: dict[bytes, np.ndarray] = {}
@@ -139,25 +147,31 @@ class Search:
         rows, log_weight = best_derivation(self.engine.chart)
         return project(rows, self.engine.label), log_weight
 
-    def kbest_trees(self, k: int, *, add_up: bool = False) -> list[Candidate]:
-        """Different trees from the best derivations, by their best one or by the sum of those found.
+    def kbest_trees(self, k: int) -> list[Candidate]:
+        """The `k` trees with the best derivations, all different; fewer only if there are no more.
 
         A chart that was filled with other values is filled again with those of the best derivations.
         """
         if not self.engine.chart.is_viterbi and not self.engine.fill(self.entries, viterbi=True):
             return []
-        derivations = KBest(self.engine.chart)
-        limit = max(self.engine.settings.n_derivations if add_up else 0, k * MAX_DERIVATIONS_PER_TREE)
-        trees: dict[bytes, list] = {}
-        for number in range(limit):
-            found = derivations.derivation(number)
-            if found is None or (len(trees) >= k and not add_up):
-                break
-            rows = project(found[0], self.engine.label)
-            entry = trees.setdefault(rows.tobytes(), [-math.inf, rows])
-            entry[0] = np.logaddexp(entry[0], found[1]) if add_up else max(entry[0], found[1])
-        best = sorted(trees.values(), key=lambda entry: -entry[0])[:k]
-        return [self.candidate(rows, float(score)) for score, rows in best]
+        return [self.candidate(rows, score) for rows, score in first_trees(TreeRanking(self.engine.chart), k)]
+
+    def most_probable_trees(self, k: int, n_candidates: int) -> list[Candidate]:
+        """The `k` most probable trees, summed over all derivations, among those with the best derivations."""
+        found = []
+        for candidate in self.kbest_trees(max(k, n_candidates)):
+            log_probability = self.engine.tree_log_probability(candidate.rows, self.entries)
+            found.append(Candidate(candidate.rows, log_probability, log_probability))
+        return sorted(found, key=lambda candidate: -candidate.score)[:k]
+
+
+def first_trees(ranking: TreeRanking, k: int) -> Iterator[tuple[np.ndarray, float]]:
+    """The rows and scores of the first `k` trees of a ranking, or of all that it has."""
+    for number in range(k):
+        found = ranking.tree(number)
+        if found is None:
+            return
+        yield found
 
 
 def corrected(samples: list, log_correction: LogCorrection, random: np.random.Generator) -> list:

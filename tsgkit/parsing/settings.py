@@ -34,8 +34,8 @@ class ParserSettings(Checked):
         By which share.
     n_samples : int
         Derivations to draw for an objective that needs samples.
-    n_derivations : int
-        Derivations to add up for ``mpp``.
+    n_candidates : int
+        Trees with the best derivations, among which ``mpp`` looks for the most probable ones.
     correct : bool
         Accept or reject every sample by the model itself instead of its frozen grammar; for an objective that needs
         samples, with a TSG of one sample (`tsgkit.models.tsg_predictive.DerivationCorrection`).
@@ -43,6 +43,9 @@ class ParserSettings(Checked):
         The most memory of one sentence's chart.
     max_length : int, optional
         Longer sentences get a flat fallback tree.
+    max_seconds : float, optional
+        A sentence that takes longer, by the clock, gets a flat fallback tree, marked as ``timeout``. Which ones do
+        depends on the speed of the machine.
     tags : {"none", "hard", "soft"}
         What to do with tags when sentences come with them: ignore them, allow no other, prefer them.
     seed : int
@@ -65,10 +68,11 @@ class ParserSettings(Checked):
     threshold: float | None = None
     pruning: str = "posterior"
     n_samples: int = 1000
-    n_derivations: int = 100
+    n_candidates: int = 100
     correct: bool = False
     max_bytes: int = DEFAULT_MAX_BYTES
     max_length: int | None = None
+    max_seconds: float | None = None
     tags: str = "none"
     seed: int = 0
 
@@ -77,9 +81,10 @@ class ParserSettings(Checked):
         self.require_choice("product", PRODUCTS.names)
         self.require_choice("pruning", PRUNING)
         self.require_choice("tags", TAG_MODES)
-        self.require_least(1, "n_samples", "n_derivations", "max_bytes")
+        self.require_least(1, "n_samples", "n_candidates", "max_bytes")
         self.require("threshold", 0 <= self.pruning_threshold < 1, "must be at least 0 and below 1")
         self.require("max_length", self.max_length is None or self.max_length >= 0, "must be at least 0")
+        self.require("max_seconds", self.max_seconds is None or self.max_seconds > 0, "must be above 0")
         self.require_least(0, "seed")
         self.require("seed", self.seed < 1 << 63, "must be below 2^63")
         has_samples = OBJECTIVES[self.objective].needs is Needs.SAMPLES

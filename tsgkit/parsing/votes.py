@@ -13,8 +13,9 @@ import numpy as np
 
 from tsgkit._forest import Forest
 from tsgkit._pruning import Mask
+from tsgkit._work_limit import WorkLimit
 from tsgkit.parsing.engine import SMALLEST_POSTERIOR
-from tsgkit.parsing.rows import rules_of_rows
+from tsgkit.parsing.objectives import best_of_forest
 from tsgkit.parsing.search import Candidate
 
 # Trees that each model names for a product of trees.
@@ -59,12 +60,15 @@ class Ballot:
         Of the labels that all models share.
     mean_log : callable
         The mean over these models of the log of a tree's exact probability.
+    limit : WorkLimit
+        When to stop working at the sentence.
     """
 
     votes: list[Vote]
     n_labels: int
     root_label: int
     mean_log: Callable[[np.ndarray], float]
+    limit: WorkLimit
 
 
 @dataclass(frozen=True)
@@ -92,26 +96,15 @@ class Product:
 
 
 def by_rules(ballot: Ballot, k: int) -> list[Candidate]:
-    """The best tree by the product of rule posteriors, then others of the models' best by the same score."""
+    """The best trees by the product of rule posteriors."""
     n_votes = len(ballot.votes)
     rules, logs = product_of([(vote.rules, vote.posteriors) for vote in ballot.votes])
     forest = Forest(int(rules[:, 2].max()), ballot.n_labels, rules, np.exp(logs))
-    rows, score = forest.best_tree(True, ballot.root_label)
-    if rows is None:
-        return []
-    best = [Candidate(rows, float(score) * n_votes, partial(ballot.mean_log, rows))]
-    if k == 1:
-        return best
-    log_of = dict(zip(map(bytes, np.ascontiguousarray(rules)), logs.tolist(), strict=True))
-    smallest = math.log(SMALLEST_POSTERIOR)
-    different = {other.tobytes(): other for vote in ballot.votes for other in vote.trees}
-    different.pop(rows.tobytes(), None)
-    others = []
-    for other in different.values():
-        total = sum(log_of.get(bytes(rule), smallest) for rule in rules_of_rows(other))
-        others.append(Candidate(other, total * n_votes, partial(ballot.mean_log, other)))
-    others.sort(key=lambda candidate: -candidate.score)
-    return best + others
+    forest.limit = ballot.limit
+    return [
+        Candidate(rows, score * n_votes, partial(ballot.mean_log, rows))
+        for rows, score in best_of_forest(forest, k, product=True, root=ballot.root_label)
+    ]
 
 
 def by_trees(ballot: Ballot, k: int) -> list[Candidate]:
@@ -122,8 +115,8 @@ def by_trees(ballot: Ballot, k: int) -> list[Candidate]:
     return sorted(found, key=lambda candidate: -candidate.score)
 
 
-RULES = Product("rules", RULES_THRESHOLD, True, lambda k: k if k > 1 else 0, by_rules)
-TREES = Product("trees", None, False, lambda k: N_BEST, by_trees)
+RULES = Product("rules", RULES_THRESHOLD, True, lambda k: 0, by_rules)
+TREES = Product("trees", None, False, lambda k: max(k, N_BEST), by_trees)
 
 
 def product_of(forests: Sequence[Rules]) -> Rules:

@@ -1,0 +1,248 @@
+"""What is done while allocations fail: every kernel of the parser, and every command that computes.
+
+A target is a function of an empty folder. It returns a function that makes fresh objects and returns an operation on
+them, so that no operation has anything left from the one before. An operation returns what can be compared.
+"""
+
+import contextlib
+import io
+import itertools
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from nltk.tree import Tree
+from reference.chart import lexical_entries
+
+from tsgkit._chart import Chart
+from tsgkit._derivations import best_derivation, sample_derivations
+from tsgkit._grammar_index import GrammarIndex
+from tsgkit._posteriors import forest_of
+from tsgkit._pruning import Projection
+from tsgkit._tree_ranking import TreeRanking
+from tsgkit._tree_score import TreeScorer
+from tsgkit.errors import EXIT_MEMORY, message_of
+from tsgkit.grammar import WeightedGrammar
+from tsgkit.models.model import Model
+from tsgkit.parsing.objectives import OBJECTIVES
+from tsgkit.tools import draw, inspect, parse, prepare, train
+from tsgkit.tools import eval as evaluate
+from tsgkit.treebank import load
+from tsgkit.treebank.brackets import format_tree
+from tsgkit.treebank.export import format_export
+
+Operation = Callable[[], object]
+Prepare = Callable[[], Operation]
+N_SYMBOLS, N_WORDS = 20, 9
+STATE = np.random.PCG64(1).state
+SENTENCES = "the old man smiled .\nhe saw the dog with the man .\n"
+
+
+# ---- kernels ---------------------------------------------------------------------------------------------
+
+
+def random_grammar() -> WeightedGrammar:
+    """Every symbol makes every word, and some pairs; some symbols are children in chains and a cycle of unary rules."""
+    random = np.random.default_rng(1)
+    binary = np.unique(random.integers(0, N_SYMBOLS, size=(8 * N_SYMBOLS, 3)), axis=0)
+    steps = [(symbol, symbol + 1) for symbol in range(0, N_SYMBOLS - 1, 3)] + [(1, 4), (4, 1)]
+    return WeightedGrammar(
+        [f"L{number}" for number in range(N_SYMBOLS)], ["a", "b"], range(N_SYMBOLS), 0,
+        binary=binary, binary_weight=random.uniform(0.1, 1.0, len(binary)),
+        unary=steps, unary_weight=[0.125] * len(steps),
+        lexical=[(symbol, word) for symbol in range(N_SYMBOLS) for word in (0, 1)],
+        lexical_weight=random.uniform(0.1, 1.0, 2 * N_SYMBOLS),
+    )  # fmt: skip
+
+
+class Sentence:
+    """A sentence, and charts for it."""
+
+    def __init__(self) -> None:
+        self.grammar = random_grammar()
+        self.index = GrammarIndex(self.grammar)
+        self.entries = lexical_entries(self.grammar, self.index, [word % 2 for word in range(N_WORDS)])
+        self.projection = Projection(self.index, self.index, range(N_SYMBOLS), range(N_SYMBOLS))
+
+    def chart(self, *, viterbi: bool | None = None, outside: bool = False) -> Chart:
+        """An empty chart, or one with values."""
+        chart = Chart(self.index, 1 << 40)
+        if viterbi is not None:
+            chart.fill(*self.entries, viterbi=viterbi)
+        if outside:
+            chart.fill_outside()
+        return chart
+
+    def fill(self, chart: Chart, **options: bool) -> object:
+        chart.fill(*self.entries, **options)
+        return values_of(chart)
+
+    def masked(self, chart: Chart, coarse: Chart) -> object:
+        # A threshold that forbids some members of the cycle here and there.
+        chart.fill(*self.entries, mask=coarse.make_mask(1e-2), projection=self.projection)
+        chart.fill_outside()
+        return values_of(chart)
+
+
+def values_of(chart: Chart) -> object:
+    """Some of the values of a chart."""
+    spans = [(0, 1), (0, 2), (1, 3), (0, chart.n_words)]
+    outside = [chart.outside_values(*span) for span in spans] if chart.has_outside else []
+    return chart.log_total, [chart.inside_values(*span) for span in spans], outside
+
+
+def fill_outside(chart: Chart) -> object:
+    chart.fill_outside()
+    return values_of(chart)
+
+
+def best_trees(chart: Chart) -> object:
+    forest = forest_of(chart, 1e-5)
+    trees = [forest.best_tree(product, 0) for product in (False, True)]
+    return [(rows.tolist(), score) for rows, score in trees], forest.posteriors.tolist()
+
+
+def first_trees(ranking: TreeRanking) -> object:
+    return [(rows.tolist(), score) for rows, score in map(ranking.tree, range(30))]
+
+
+def samples(chart: Chart, generator: np.random.PCG64) -> object:
+    generator.state = STATE
+    return [(rows.tolist(), log_weight) for rows, log_weight in sample_derivations(chart, 5, generator)]
+
+
+def kernels() -> dict[str, Callable[[Path], Prepare]]:
+    def target(make: Callable[[Sentence], Prepare]) -> Callable[[Path], Prepare]:
+        return lambda folder: make(Sentence())
+
+    def masked(sentence: Sentence) -> Prepare:
+        coarse = sentence.chart(viterbi=False, outside=True)
+        return lambda: partial(sentence.masked, sentence.chart(), coarse)
+
+    def scored(sentence: Sentence) -> Prepare:
+        rows = np.ascontiguousarray(best_derivation(sentence.chart(viterbi=True))[0])
+        return lambda: partial(TreeScorer(sentence.index).log_weight, rows, *sentence.entries)
+
+    def ranked_forest(sentence: Sentence) -> Prepare:
+        forest = forest_of(sentence.chart(viterbi=False, outside=True), 1e-3)
+        return lambda: lambda: first_trees(TreeRanking(forest, product=True, root=0))
+
+    return {
+        "fill": target(lambda s: lambda: partial(s.fill, s.chart())),
+        "viterbi": target(lambda s: lambda: partial(s.fill, s.chart(), viterbi=True)),
+        "outside": target(lambda s: lambda: partial(fill_outside, s.chart(viterbi=False))),
+        "mask": target(masked),
+        "forest": target(lambda s: lambda: partial(best_trees, s.chart(viterbi=False, outside=True))),
+        "ranked chart": target(lambda s: lambda: partial(first_trees, TreeRanking(s.chart(viterbi=True)))),
+        "ranked forest": target(ranked_forest),
+        "samples": target(lambda s: lambda: partial(samples, s.chart(viterbi=False), np.random.PCG64(1))),
+        "tree score": target(scored),
+    }
+
+
+# ---- commands --------------------------------------------------------------------------------------------
+
+
+class Command:
+    """A command that writes one file, in a folder of its own.
+
+    It ends with success, or with the exit code for too little memory and one line that says so; then there is no
+    output, nothing that was half-written, and the same command succeeds.
+    """
+
+    def __init__(self, main: Callable[[list[str]], int], arguments: list[str], folder: Path, number: int) -> None:
+        self.main, self.arguments = main, arguments
+        self.folder = folder / str(number)
+        self.folder.mkdir()
+        self.output = self.folder / "output"
+
+    def __call__(self) -> bytes:
+        arguments = [argument.replace("{output}", str(self.output)) for argument in self.arguments]
+        out, errors = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
+            code = self.main(arguments)
+        left = [path.name for path in self.folder.iterdir() if path.name.endswith(".part")]
+        assert not left, f"left behind: {left}"
+        if code == EXIT_MEMORY:
+            message = errors.getvalue().strip().splitlines()[-1]
+            assert message == f"tsgkit: {message_of(MemoryError())}", errors.getvalue()
+            assert "{output}" not in " ".join(self.arguments) or not self.output.exists(), "half-written output"
+            raise MemoryError
+        assert code == 0, errors.getvalue()
+        return self.output.read_bytes() if self.output.exists() else out.getvalue().encode()
+
+
+def command(
+    main: Callable[[list[str]], int], *arguments: str, models: tuple[str, ...] = ()
+) -> Callable[[Path], Prepare]:
+    """A target that runs a command; ``{trees}``, ``{text}`` and the names of models stand for files."""
+
+    def target(folder: Path) -> Prepare:
+        files = input_files(folder)
+        made = [str(model_file(folder, name)) for name in models]
+        filled = [argument.format(output="{output}", **files) for argument in arguments]
+        numbers = itertools.count()
+        return lambda: Command(main, [*filled, *made], folder, next(numbers))
+
+    return target
+
+
+def input_files(folder: Path) -> dict[str, str]:
+    """A small treebank in brackets and as an export file, and sentences."""
+    trees: list[Tree] = load("village", "dev")[:12]
+    contents = {
+        "trees": "".join(f"{format_tree(tree)}\n" for tree in trees),
+        "export": "#FORMAT 3\n" + "".join(f"{format_export(tree, n)}\n" for n, tree in enumerate(trees, 1)),
+        "text": SENTENCES,
+    }
+    for name, content in contents.items():
+        (folder / name).write_text(content)
+    return {name: str(folder / name) for name in contents}
+
+
+TRAININGS = {
+    "cfg": ("--model=cfg",),
+    "tsg": ("--model=tsg", "--iterations=3", "--type-moves=20"),
+    "tsg local": ("--model=tsg", "--iterations=3", "--set=sampler=local"),
+    "insertion": ("--model=insertion", "--iterations=3"),
+    "srtsg": ("--model=srtsg", "--splits=1", "--split-iterations=2"),
+    "sites": ("--model=srtsg", "--splits=1", "--split-iterations=2", "--site-iterations=2"),
+}
+
+
+def model_file(folder: Path, name: str) -> Path:
+    kind, _, seed = name.partition(" ")
+    path = folder / f"{name}.model"
+    if not path.exists():
+        arguments = [*TRAININGS[kind], f"--seed={seed or 1}", str(folder / "trees"), "-o", str(path), "--quiet"]
+        assert train.main(arguments) == 0
+        Model.load(path)
+    return path
+
+
+def commands() -> dict[str, Callable[[Path], Prepare]]:
+    written = ("--quiet", "-i", "{text}", "-o", "{output}")
+    found = {
+        f"parse {name}": command(parse.main, *written, f"--objective={name}", "--samples=20", models=("tsg",))
+        for name in OBJECTIVES.names
+    }
+    two = ("tsg 1", "tsg 2")
+    found |= {
+        "parse srtsg": command(parse.main, *written, "--kbest=5", "--scores", "--confidence", models=("srtsg",)),
+        "parse by threads": command(parse.main, *written, "--threads=2", models=("cfg",)),
+        "product of rules": command(parse.main, *written, "--kbest=3", models=two),
+        "product of trees": command(parse.main, *written, "--product=trees", "--scores", models=two),
+        "score trees": command(parse.main, "--score={trees}", "-o", "{output}", models=("tsg",)),
+        "eval": command(evaluate.main, "--quiet", "--by=label", "{trees}", "{trees}"),
+        "prepare": command(prepare.main, "--quiet", "{trees}", "-o", "{output}"),
+        "prepare export": command(prepare.main, "--quiet", "{export}", "-o", "{output}"),
+        "inspect": command(inspect.main, "--quiet", models=("tsg",)),
+        "draw": command(draw.main, "--quiet", "--format=html", "{trees}", "-o", "{output}"),
+    }
+    for name, options in TRAININGS.items():
+        found[f"train {name}"] = command(train.main, "--quiet", *options, "{trees}", "-o", "{output}")
+    return found
+
+
+TARGETS = {**kernels(), **commands()}
