@@ -8,6 +8,7 @@ import os
 import pytest
 
 from tsgkit.errors import JobError, OverwriteError, UsageError
+from tsgkit.overwriting import files_of_a_job, note_input
 from tsgkit.resumable import PartialOutput
 
 LINES = [f"sentence {number}\n" for number in range(12)]
@@ -202,3 +203,10 @@ def test_folders_and_missing_folders(tmp_path):
         PartialOutput(tmp_path, JOB, resume=False)
     with pytest.raises(FileNotFoundError):
         PartialOutput(tmp_path / "no" / "out", JOB, resume=False)
+
+
+def test_a_resumed_file_can_be_read_by_its_job(tmp_path):
+    cut(tmp_path / "out")
+    with files_of_a_job():
+        run(tmp_path / "out")
+        note_input(tmp_path / "out")

@@ -102,6 +102,12 @@ def allow_replacing(path: Path) -> None:
         current.replaceable.add(os.path.realpath(path))
 
 
+def forget_output(path: Path) -> None:
+    """Let this job read a file that it has written itself."""
+    if current is not None and (identity := identity_of(path)) is not None:
+        current.outputs.pop(identity, None)
+
+
 def may_replace_anything(path: Path) -> bool:
     """Whether there is no job to protect the file from, or the user has asked to replace it."""
     return current is None or os.path.realpath(path) in current.replaceable

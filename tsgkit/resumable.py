@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 from tsgkit.errors import JobError, OverwriteError, UsageError
 from tsgkit.files import COMPRESSED_ENDINGS, new_file, open_output, sync_folder
 from tsgkit.locks import hold, require_free
-from tsgkit.overwriting import note_output
+from tsgkit.overwriting import forget_output, note_output
 
 SECONDS_BETWEEN_COMMITS = 1.0
 BLOCK = 1 << 20
@@ -224,6 +224,7 @@ class PartialOutput:
         else:
             os.replace(self.partial, self.path)
         sync_folder(self.path.parent)
+        forget_output(self.path)  # the file is that of the partial results, which was an output
         self.journal.unlink()
 
     def __enter__(self) -> "PartialOutput":
