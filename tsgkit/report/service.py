@@ -4,7 +4,6 @@ A service keeps no state between requests: models are read-only, and every respo
 """
 
 import math
-import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,8 +13,9 @@ from typing import Any
 
 from nltk.tree import Tree
 
+from tsgkit._work_limit import WorkLimit
 from tsgkit.drawing.trees import Drawing, confidences
-from tsgkit.errors import TreebankError
+from tsgkit.errors import OutOfTimeError, TreebankError
 from tsgkit.evaluation import load_parameters
 from tsgkit.evaluation.differences import mark_brackets
 from tsgkit.evaluation.scores import BracketCounts
@@ -33,6 +33,7 @@ from tsgkit.treebank.trees import brackets_of, preorder, words
 
 MAX_TREES = 20
 PARAMETERS = "collins"
+LEAST_SECONDS = 0.001
 # Settings of the parser whose defaults are others here: every thread of a server has charts of its own.
 SERVICE_CHANGES: dict[str, Any] = {"max_bytes": 1 << 29}
 N_EXAMPLES = 3
@@ -59,23 +60,6 @@ class RequestError(Exception):
 
 def client_gone() -> RequestError:
     return RequestError(499, "gone", "the client has closed its connection")
-
-
-class GivenUpError(Exception):
-    """Work on a sentence was given up: its time is up, or nobody waits for it."""
-
-
-@dataclass(frozen=True)
-class Allowance:
-    """How long a sentence may be worked on: until a time by the monotonic clock, or until an event is set."""
-
-    deadline: float
-    stop: threading.Event
-
-    def require(self) -> None:
-        """Give the sentence up if it has taken too long."""
-        if self.stop.is_set() or time.monotonic() > self.deadline:
-            raise GivenUpError
 
 
 @dataclass(frozen=True)
@@ -157,13 +141,12 @@ class ParseService:
             raise RequestError(503, "busy", "too many requests are waiting; try again later") from None
         except GoneError:
             raise client_gone() from None
-        stop = threading.Event()
-        # The turn ends when its worker is done with the sentence, not when the client has given up.
-        job = self.pool.submit(self.work, request, client, Allowance(deadline, stop))
+        limit = WorkLimit(max(deadline - time.monotonic(), LEAST_SECONDS))
+        job = self.pool.submit(self.work, request, client, limit)
         try:
             return self.result(job, deadline, is_gone)
         finally:
-            stop.set()
+            limit.cancel()  # if it is still at work, its worker is free soon
 
     def result(self, job: Future[dict[str, Any]], deadline: float, is_gone: Callable[[], bool]) -> dict[str, Any]:
         """What a worker answers, unless the time is up or the client gone before that."""
@@ -173,16 +156,16 @@ class ParseService:
                     return job.result(timeout=min(POLL_SECONDS, max(deadline - time.monotonic(), 0.0)))
                 except FutureTimeoutError:
                     if time.monotonic() >= deadline:
-                        raise GivenUpError from None
+                        raise OutOfTimeError from None
                     if is_gone():
                         raise client_gone() from None
-        except GivenUpError:
+        except OutOfTimeError:
             seconds = f"{self.limits.timeout:g} s"
             raise RequestError(503, "timeout", f"not done within {seconds}; try a shorter sentence") from None
 
-    def work(self, request: Request, client: str, allowance: Allowance) -> dict[str, Any]:
+    def work(self, request: Request, client: str, limit: WorkLimit) -> dict[str, Any]:
         try:
-            return self.explain(request, allowance)
+            return self.explain(request, limit)
         finally:
             self.turns.give_back(client)
 
@@ -247,14 +230,14 @@ class ParseService:
 
     # ---- answers -----------------------------------------------------------------------------------------
 
-    def explain(self, request: Request, allowance: Allowance) -> dict[str, Any]:
-        """Parse, and find the derivations."""
+    def explain(self, request: Request, limit: WorkLimit) -> dict[str, Any]:
+        """Parse, and find the derivations; a sentence is given up when its time is up or nobody waits for it."""
         started = time.monotonic()
-        allowance.require()
-        parse = self.parser.analyse(request.words, k=request.n_trees, confidence=True)
+        limit.check()
+        parse = self.parser.analyse(request.words, k=request.n_trees, confidence=True, limit=limit)
         trees = []
         for rank in range(len(parse.trees)):
-            allowance.require()
+            limit.check()
             trees.append(self.tree_value(parse, rank, self.derivers[request.model], request.gold))
         return {
             "gold": gold_value(request.gold, parse.tree) if request.gold is not None else None,
