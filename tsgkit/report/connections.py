@@ -109,7 +109,7 @@ class Server(TcpWSGIServer):
     next_channel_cleanup: float
 
     def readable(self) -> bool:
-        now = time.time()
+        now = time.monotonic()
         if now >= self.next_channel_cleanup:
             self.next_channel_cleanup = now + self.adj.cleanup_interval
             self.maintenance(now)
