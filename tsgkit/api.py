@@ -235,12 +235,12 @@ def draw(
     Examples
     --------
     >>> print(draw("(S (NP (PRP I)) (VP (VBD ran)))"))
-          S
-       ┌──┴──┐
-      NP    VP
-       │     │
-      PRP   VBD
-       I    ran
+        S
+     ┌──┴─┐
+    NP   VP
+     │    │
+    PRP  VBD
+     I   ran
     """
     given = tree.tree if isinstance(tree, Parse) else tree
     found = [given] if isinstance(given, Tree) else read_trees(given)

@@ -117,10 +117,11 @@ def conllu_block(sentence: Sequence[Dependency]) -> str:
 
     Examples
     --------
-    >>> print(conllu_block([Dependency("I", "PRP", 2, "NP"), Dependency("ran", "VBD", 0, "root")]), end="")
+    >>> block = conllu_block([Dependency("I", "PRP", 2, "NP"), Dependency("ran", "VBD", 0, "root")])
+    >>> print(block.replace("\\t", " "), end="")
     # text = I ran
-    1	I	_	_	PRP	_	2	NP	_	_
-    2	ran	_	_	VBD	_	0	root	_	_
+    1 I _ _ PRP _ 2 NP _ _
+    2 ran _ _ VBD _ 0 root _ _
     <BLANKLINE>
     """
     lines = [f"# text = {' '.join(each.word for each in sentence)}"]
