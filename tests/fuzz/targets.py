@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fuzz.grammars import hostile_files, use_model
 from fuzz.mutate import Archive, mutated
 from fuzz.readers import other_targets, reader_inputs, target_of_reader
 from nltk.tree import Tree
@@ -55,6 +56,7 @@ TREES = [
 SENTENCE = ["the", "new", "dog", "saw", "."]
 SEPARATOR = b"=====\n"  # between the two files of a target that reads two
 SMALL_CHART = 1 << 22
+LARGEST_FILE = 1 << 19
 HTTP_OK = 200
 PARTIAL_JOB = {"models": ["a"], "seed": 0}
 PARTIAL_LINES = ["one\n", "two\n", "three\n", "four\n"]
@@ -437,8 +439,22 @@ def text_targets() -> list[Target]:
     ]
 
 
+@dataclass(frozen=True)
+class HostileModels(Target):
+    """Models of the grammar fuzzer, whole but hostile, in the place of damaged files."""
+
+    folder: Path = Path()
+
+    def inputs(self, seed: int) -> Any:
+        small = (data for data in hostile_files(random.Random(f"{self.name} {seed}"), self.folder))
+        return (data for data in small if len(data) < LARGEST_FILE)
+
+
 def file_target(name: str, folder: Path) -> Target:
     """A target of files that have to be made first, in `folder`."""
+    if name == "hostile model":
+        first = next(hostile_files(random.Random(name), folder))
+        return HostileModels(name, use_model, [first], folder=folder)
     kind, _, what = name.rpartition(" ")
     if what == "checkpoint":
         sites = kind == "sites"
@@ -462,7 +478,7 @@ def file_target(name: str, folder: Path) -> Target:
 # After which iterations the checkpoints are taken: of sites, one of them with insertions.
 CHECKPOINTS = {"tsg": (2,), "insertion": (3,), "srtsg": (5,), "sites": (9, 12)}
 FILES = ("corpus file", "grammar file", "cfg model", "tsg model", "insertion model", "srtsg model")
-FILES += ("partial output",)
+FILES += ("partial output", "hostile model")
 FILES += tuple(f"{kind} checkpoint" for kind in CHECKPOINTS)
 TEXTS = {target.name: target for target in text_targets()}
 TARGET_NAMES = (*TEXTS, *FILES)

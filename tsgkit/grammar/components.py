@@ -138,7 +138,8 @@ def close(members: np.ndarray, edges: np.ndarray, weights: np.ndarray, work: Wor
     step = np.zeros((len(members), len(members)))
     rows = np.searchsorted(members, edges[:, 0])
     columns = np.searchsorted(members, edges[:, 1])
-    np.add.at(step, (rows, columns), weights)
+    with np.errstate(over="ignore"):  # what is infinite does not converge
+        np.add.at(step, (rows, columns), weights)
     best_step = np.zeros_like(step)
     np.maximum.at(best_step, (rows, columns), weights)
     sums, best = step, np.maximum(np.eye(len(members)), best_step)

@@ -324,4 +324,5 @@ def sorted_sums(rules: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.
     is_new[1:] = (rules[1:] != rules[:-1]).any(axis=1)
     if is_new.all():
         return np.ascontiguousarray(rules), np.ascontiguousarray(weights)
-    return np.ascontiguousarray(rules[is_new]), np.add.reduceat(weights, np.flatnonzero(is_new))
+    with np.errstate(over="ignore"):  # an infinite weight is refused later
+        return np.ascontiguousarray(rules[is_new]), np.add.reduceat(weights, np.flatnonzero(is_new))

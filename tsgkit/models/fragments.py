@@ -161,6 +161,8 @@ class FragmentTable:
     @classmethod
     def of_rules(cls, grammar: WeightedGrammar) -> "FragmentTable":
         """The rules of a grammar whose symbols are the labels, each as a fragment."""
+        if not np.array_equal(grammar.label, np.arange(len(grammar.labels))):
+            raise GrammarError("this grammar has symbols that are not its labels, so that its rules are no fragments")
         kinds = (
             (grammar.binary, grammar.binary_weight, (0, 1, 2)),
             (grammar.unary, grammar.unary_weight, (0, 1)),
