@@ -222,7 +222,8 @@ def model_file(folder: Path, name: str) -> Path:
 
 
 def commands() -> dict[str, Callable[[Path], Prepare]]:
-    written = ("--quiet", "-i", "{text}", "-o", "{output}")
+    # A run after one that failed discards what that has left, as checkpoints and partial output.
+    written = ("--quiet", "--force", "-i", "{text}", "-o", "{output}")
     found = {
         f"parse {name}": command(parse.main, *written, f"--objective={name}", "--samples=20", models=("tsg",))
         for name in OBJECTIVES.names
@@ -241,7 +242,7 @@ def commands() -> dict[str, Callable[[Path], Prepare]]:
         "draw": command(draw.main, "--quiet", "--format=html", "{trees}", "-o", "{output}"),
     }
     for name, options in TRAININGS.items():
-        found[f"train {name}"] = command(train.main, "--quiet", *options, "{trees}", "-o", "{output}")
+        found[f"train {name}"] = command(train.main, "--quiet", "--force", *options, "{trees}", "-o", "{output}")
     return found
 
 
