@@ -6,7 +6,7 @@ Usage:
 Run with the library of `failing_malloc.cpp` preloaded; without it, this program makes the library and starts itself
 with it. A target does its work in this process again and again. In run n the n-th allocation fails, and after that,
 with --stays, all others, too, until a run has enough. All allocations of compiled code count, and those of Python and
-numpy from a kilobyte on: of smaller ones numpy makes a segmentation fault. A target must then raise MemoryError, or its
+numpy from 128 kB on: of smaller ones numpy makes a segmentation fault. A target must then raise MemoryError, or its
 command must end with the exit code for it, and leave no file half-written; the same objects must afterwards give what
 they give otherwise, bit for bit.
 
@@ -33,7 +33,9 @@ from tsgkit.errors import is_out_of_memory
 FOLDER = Path(__file__).parent
 # At most so many runs at allocations one after the other, if not at all of them; then the distance grows.
 N_FIRST = 30
-SMALLEST = 1024  # bytes; for what is not of C++
+# Bytes, for what is not of C++. The buffers of numpy's iterators have 64 kB, and where there is no memory for one, as
+# in indexing by int32, numpy writes to address 0.
+SMALLEST = 1 << 17
 
 
 class Allocator:
