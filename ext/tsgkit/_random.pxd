@@ -48,6 +48,8 @@ cdef enum Purpose:
     RNG_REFINED_START = 52
     RNG_REFINED_SITE = 53
     RNG_REFINED_SITE_ORDER = 54
+    RNG_REFINED_FREEZE = 55
+    RNG_REFINED_PROPOSE = 56
 
 
 cdef inline Rng rng_for(uint64_t seed, uint64_t iteration, Purpose purpose, uint64_t item) noexcept nogil:

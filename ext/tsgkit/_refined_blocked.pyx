@@ -1,15 +1,27 @@
 """Blocked Metropolis-Hastings over whole refined trees: sites, or sites and subcategories together.
 
-A proposal unseats a tree, draws a derivation from the frozen counts (`tsgkit._refined_inside`), seats its sites one
-after the other, and is accepted or rejected by the true probabilities: also where nothing but seats has changed. What
-is rejected is rolled back.
+A proposal for a tree is drawn from the counts without it (`tsgkit._refined_inside`). Its sites are seated one after the
+other, and it is accepted or rejected by the true probabilities: also where nothing but seats has changed. What is
+rejected is rolled back.
+
+The proposals of a batch are made against the counts without any of its trees, by worker threads, and then accepted or
+rejected one by one. Each tree has its streams of random numbers: the result depends on the seed and on the size of the
+batch, not on the number of threads.
 """
 
 from libc.math cimport exp
 from libc.stdint cimport int32_t, int64_t, uint64_t
 from libcpp.vector cimport vector
 
-from tsgkit._random cimport RNG_REFINED_TREE, RNG_REFINED_TREE_ORDER, Rng, random_order, rng_for
+from tsgkit._random cimport (
+    RNG_REFINED_FREEZE,
+    RNG_REFINED_PROPOSE,
+    RNG_REFINED_TREE,
+    RNG_REFINED_TREE_ORDER,
+    Rng,
+    random_order,
+    rng_for,
+)
 from tsgkit._refined_inside cimport (
     RefinedInside,
     TreeDerivation,
@@ -18,7 +30,7 @@ from tsgkit._refined_inside cimport (
     reserve_inside,
     resize_derivation,
 )
-from tsgkit._refined_seating cimport multiply_predictive, rollback_state, seat_site, unseat_site
+from tsgkit._refined_seating cimport ANY_TABLE, multiply_predictive, rollback_state, seat_site, unseat_site
 from tsgkit._refined_state cimport (
     Derivation,
     RefinedState,
@@ -29,6 +41,7 @@ from tsgkit._refined_state cimport (
     release_dish,
     sort_state,
 )
+from tsgkit._refined_tracking cimport forget_tracked
 from tsgkit._restaurant cimport LogProduct, log_of, log_product
 from tsgkit._trees cimport n_nodes_of, n_trees
 from tsgkit._types cimport index_t
@@ -40,49 +53,139 @@ cdef cppclass Proposal:
     double log_ratio          # log q of the derivation before - log q of the proposed one
 
 
-# What a worker needs to make a proposal.
+# What the workers need to make the proposals of a batch.
 cdef cppclass ProposalBatch:
     const RefinedState* state
-    index_t tree
+    const int64_t* trees
+    uint64_t iteration
     bint joint
-    Rng* rng
-    RefinedInside values
-    Proposal proposal
+    Rng* rng                         # of the only tree of a batch of one; NULL: each tree's own for proposals
+    vector[RefinedInside] values     # per thread
+    vector[Proposal] proposals       # per tree of the batch
+    vector[int64_t] frozen           # per site of the batch: the table that its customer left when it was frozen
+
+
+# ---- sweeps ---------------------------------------------------------------------------------------------------
+
+cdef int start_batches(
+    ProposalBatch* work, const RefinedState* state, uint64_t iteration, bint joint, int batch, int n_threads
+) except -1 nogil:
+    cdef int thread
+    work.state, work.iteration, work.joint = state, iteration, joint
+    work.proposals.resize(batch)
+    work.values.resize(n_threads)
+    for thread in range(n_threads):
+        work.values[thread].now = 0
+    return 0
 
 
 cdef int blocked_sweep(
-    RefinedState* state, uint64_t iteration, bint joint, double temperature, WorkerPool* pool, SweepCounts* counts
+    RefinedState* state, uint64_t iteration, bint joint, int batch, int n_threads, double temperature, WorkerPool* pool,
+    SweepCounts* counts,
 ) except -1 nogil:
     """One proposal for every tree, in a random order."""
     cdef ProposalBatch work
-    cdef Rng rng
-    cdef size_t item
-    cdef vector[int64_t] order = random_order(
-        n_trees(&state.trees), rng_for(state.seed, iteration, RNG_REFINED_TREE_ORDER, 0)
-    )
-    work.state, work.joint = state, joint
-    work.values.now = 0
-    for item in range(order.size()):
-        rng = rng_for(state.seed, iteration, RNG_REFINED_TREE, order[item])
-        work.tree, work.rng = order[item], &rng
-        resample_tree(state, &work, temperature, pool, counts)
+    cdef index_t first = 0, n_items = n_trees(&state.trees)
+    cdef int size
+    cdef vector[int64_t] order = random_order(n_items, rng_for(state.seed, iteration, RNG_REFINED_TREE_ORDER, 0))
+    start_batches(&work, state, iteration, joint, batch, n_threads)
+    while first < n_items:
+        size = <int>min(<index_t>batch, n_items - first)
+        work.trees = &order[first]
+        if size == 1:
+            move_tree(state, &work, temperature, pool, counts)
+        else:
+            move_batch(state, &work, size, temperature, pool, counts)
+        first += size
     return sort_state(state)
 
 
-cdef int resample_tree(
-    RefinedState* state, ProposalBatch* work, double temperature, WorkerPool* pool, SweepCounts* counts
+cdef int make_proposals(RefinedState* state, ProposalBatch* work, int size, WorkerPool* pool) except -1 nogil:
+    """Proposals for trees that are not seated, or frozen; all memory that can be known is taken before."""
+    cdef int item
+    cdef size_t thread
+    for item in range(size):
+        resize_derivation(&work.proposals[item].derivation, n_nodes_of(&state.trees, work.trees[item]))
+    for thread in range(work.values.size()):
+        reserve_inside(state, &work.values[thread])
+    pool.run(<int>work.values.size(), size, propose_item, work)
+    return 0
+
+
+cdef index_t unseat_tree(
+    RefinedState* state, index_t tree, const int64_t* frozen, Rng* rng, LogProduct* product
 ) except -1 nogil:
-    cdef index_t first = state.trees.tree_start[work.tree], node = state.trees.tree_start[work.tree + 1]
-    cdef LogProduct before = log_product()
-    forget_seatings(state)
-    while node > first:
+    """Unseat the sites of a tree, from the last to the root; if it was frozen, from the same tables. How many."""
+    cdef index_t node = state.trees.tree_start[tree + 1], n_unseated = 0
+    cdef int64_t table = ANY_TABLE
+    while node > state.trees.tree_start[tree]:
         node -= 1
         if state.is_site[node]:
-            unseat_site(state, <int32_t>node, work.rng, &before)
-    make_proposal(state, work, pool)
+            if frozen is not NULL:
+                table = frozen[n_unseated]
+            unseat_site(state, <int32_t>node, rng, table, product)
+            n_unseated += 1
+    return n_unseated
+
+
+cdef int move_tree(
+    RefinedState* state, ProposalBatch* work, double temperature, WorkerPool* pool, SweepCounts* counts
+) except -1 nogil:
+    """Metropolis-Hastings for one tree."""
+    cdef index_t tree = work.trees[0]
+    cdef Rng rng = rng_for(state.seed, work.iteration, RNG_REFINED_TREE, tree)
+    cdef LogProduct before = log_product()
+    forget_seatings(state)
+    unseat_tree(state, tree, NULL, &rng, &before)
+    work.rng = &rng
+    make_proposals(state, work, 1, pool)
     return accept_or_reject(
-        state, work.tree, &work.proposal, log_of(&before), temperature, work.joint, work.rng, counts
+        state, tree, &work.proposals[0], log_of(&before), temperature, work.joint, &rng, counts
     )
+
+
+cdef int move_batch(
+    RefinedState* state, ProposalBatch* work, int size, double temperature, WorkerPool* pool, SweepCounts* counts
+) except -1 nogil:
+    """Metropolis-Hastings for a batch of trees."""
+    cdef index_t tree, n_unseated = 0
+    cdef LogProduct before
+    cdef Rng rng
+    cdef int item
+    freeze_batch(state, work, size)
+    work.rng = NULL
+    make_proposals(state, work, size, pool)
+    rollback_state(state)
+    for item in range(size):
+        tree = work.trees[item]
+        rng = rng_for(state.seed, work.iteration, RNG_REFINED_TREE, tree)
+        before = log_product()
+        forget_seatings(state)
+        n_unseated += unseat_tree(state, tree, &work.frozen[n_unseated], &rng, &before)
+        accept_or_reject(
+            state, tree, &work.proposals[item], log_of(&before), temperature, work.joint, &rng, counts
+        )
+    forget_tracked(state)
+    return 0
+
+
+cdef int freeze_batch(RefinedState* state, ProposalBatch* work, int size) except -1 nogil:
+    """Unseat all trees of a batch, and note which tables they left."""
+    cdef index_t node
+    cdef Rng rng
+    cdef int item
+    forget_seatings(state)
+    state.tracked.is_active = True
+    work.frozen.clear()
+    for item in range(size):
+        rng = rng_for(state.seed, work.iteration, RNG_REFINED_FREEZE, work.trees[item])
+        node = state.trees.tree_start[work.trees[item] + 1]
+        while node > state.trees.tree_start[work.trees[item]]:
+            node -= 1
+            if state.is_site[node]:
+                unseat_site(state, <int32_t>node, &rng, ANY_TABLE, NULL)
+                work.frozen.push_back(state.tracked.last_left)
+    return 0
 
 
 cdef int redraw_trees(
@@ -99,26 +202,19 @@ cdef int redraw_trees(
         while node > state.trees.tree_start[trees[0][item]]:
             node -= 1
             if state.is_site[node]:
-                unseat_site(state, <int32_t>node, &rng, &ignored)
+                unseat_site(state, <int32_t>node, &rng, ANY_TABLE, NULL)
                 release_dish(state, state.dish[node])
                 state.dish[node] = -1
                 forget_seatings(state)
-    work.state, work.joint = state, True
-    work.values.now = 0
+    start_batches(&work, state, iteration, True, 1, 1)
     for item in range(trees.size()):
         rng = rng_for(state.seed, iteration, RNG_REFINED_TREE, trees[0][item])
-        work.tree, work.rng = trees[0][item], &rng
-        make_proposal(state, &work, pool)
-        take_proposal(state, work.tree, &work.proposal, True, &rng, &ignored)
+        work.trees = &trees[0][item]
+        work.rng = &rng
+        make_proposals(state, &work, 1, pool)
+        take_proposal(state, trees[0][item], &work.proposals[0], True, &rng, &ignored)
         forget_seatings(state)
     return sort_state(state)
-
-
-cdef int make_proposal(RefinedState* state, ProposalBatch* work, WorkerPool* pool) except -1 nogil:
-    reserve_inside(state, &work.values)
-    resize_derivation(&work.proposal.derivation, n_nodes_of(&state.trees, work.tree))
-    pool.run(1, 1, propose_item, work)
-    return 0
 
 
 cdef int take_proposal(
@@ -185,7 +281,13 @@ cdef void swap_derivation(RefinedState* state, TreeDerivation* other, index_t fi
 
 cdef void propose_item(void* context, int item, int thread) noexcept nogil:
     cdef ProposalBatch* work = <ProposalBatch*>context
-    propose(work.state, work.tree, work.joint, &work.values, &work.proposal, work.rng)
+    cdef index_t tree = work.trees[item]
+    cdef Rng rng
+    if work.rng is NULL:
+        rng = rng_for(work.state.seed, work.iteration, RNG_REFINED_PROPOSE, tree)
+        propose(work.state, tree, work.joint, &work.values[thread], &work.proposals[item], &rng)
+    else:
+        propose(work.state, tree, work.joint, &work.values[thread], &work.proposals[item], work.rng)
 
 
 cdef void propose(

@@ -9,6 +9,7 @@ from libcpp.vector cimport vector
 
 from tsgkit._random cimport RNG_REFINED_SITE, RNG_REFINED_SITE_ORDER, Rng, random_order, rng_for
 from tsgkit._refined_seating cimport (
+    ANY_TABLE,
     Description,
     describe_refined,
     log_predictive_at,
@@ -67,12 +68,12 @@ cdef int resample_site(
     forget_seatings(state)
     released[0], released[1] = state.dish[root], state.dish[node]
     if was_site:
-        unseat_site(state, node, rng, &before)
+        unseat_site(state, node, rng, ANY_TABLE, &before)
     was_refined = has_internal_nodes(&state.dishes[state.dish[root]])
     if was_refined:
-        unseat_refined(state, root, rng, &before)
+        unseat_refined(state, root, rng, ANY_TABLE, &before)
     else:
-        unseat_site(state, root, rng, &before)
+        unseat_site(state, root, rng, ANY_TABLE, &before)
     state.is_site[node] = True
     find_dish_below(state, node)
     released[4] = state.dish[node]

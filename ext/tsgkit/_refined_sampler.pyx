@@ -52,7 +52,7 @@ from tsgkit._refined_state cimport (
     sort_rules,
 )
 from tsgkit._restaurant cimport InlineVector, Restaurant, SizeCount, Tables, grow, set_stop
-from tsgkit._trees cimport copy_tree_numbers, copy_trees
+from tsgkit._trees cimport copy_tree_numbers, copy_trees, n_trees
 from tsgkit._types cimport index_t, symbol_t
 from tsgkit._vectors cimport copy_flags, copy_symbols
 from tsgkit._worker_pool cimport WorkerPool
@@ -84,6 +84,7 @@ cdef class RefinedSampler:
     cdef readonly object trees
     cdef readonly tuple kinds
     cdef bint is_seated
+    cdef bint is_changing      # while a move runs; it stays so if memory runs out in the middle
 
     def __init__(
         self, trees, symbol_label, levels, rule_base, rule_class, lexical_share, class_word_base, uint64_t seed=0,
@@ -106,7 +107,13 @@ cdef class RefinedSampler:
             build_state(&self.state)
         self.set_parameters(np.tile([[0.5], [1.0]], (1, self.n_pairs)))
 
+    cdef int require_usable(self) except -1:
+        if self.is_changing:
+            raise RuntimeError("the derivations are being changed, or a change ran out of memory half-way")
+        return 0
+
     cdef int require_seated(self, bint wanted) except -1:
+        self.require_usable()
         if self.is_seated != wanted:
             raise ValueError("no trees are seated" if wanted else "the trees are seated already")
         return 0
@@ -169,6 +176,7 @@ cdef class RefinedSampler:
         """Resample discounts, strengths and stopping probabilities; returns the log joint before that."""
         cdef RefinedTotals totals
         cdef double result
+        self.require_usable()
         with nogil:
             add_up(&self.state, &totals)
             result = log_joint(&self.state, &totals)
@@ -182,6 +190,7 @@ cdef class RefinedSampler:
     def log_joint(self):
         """The log probability of sites, symbols, seating and refinements of tables given the parameters."""
         cdef RefinedTotals totals
+        self.require_usable()
         add_up(&self.state, &totals)
         return log_joint(&self.state, &totals)
 
@@ -191,8 +200,10 @@ cdef class RefinedSampler:
         """Seat all trees with these symbols of nodes; every node is a site unless flags are given."""
         self.require_seated(False)
         self.put_state(symbols, np.ones(len(self.trees.label)) if sites is None else sites)
+        self.is_changing = True
         with nogil:
             seat_all(&self.state)
+        self.is_changing = False
         self.is_seated = True
 
     cdef int put_state(self, symbols, sites) except -1:
@@ -213,16 +224,29 @@ cdef class RefinedSampler:
     def empty(self):
         """Unseat all trees."""
         self.require_seated(True)
+        self.is_changing = True
         with nogil:
             unseat_all(&self.state)
+        self.is_changing = False
         self.is_seated = False
 
-    def blocked_sweep(self, uint64_t iteration, *, bint joint=False, double temperature=1.0):
-        """One Metropolis-Hastings step for every tree: proposals, acceptances and changes."""
+    def blocked_sweep(
+        self, uint64_t iteration, *, bint joint=False, int batch=1, int threads=1, double temperature=1.0
+    ):
+        """One Metropolis-Hastings step for every tree: proposals, acceptances and changes.
+
+        The proposals of a batch of trees are made together, given the counts without them.
+        """
         self.require_seated(True)
+        require_positive(batch, threads, temperature)
+        batch = min(batch, n_trees(&self.state.trees))
         cdef SweepCounts counts = SweepCounts(0, 0, 0)
+        self.is_changing = True
         with nogil:
-            blocked_sweep(&self.state, iteration, joint, temperature, &self.pool, &counts)
+            blocked_sweep(
+                &self.state, iteration, joint, batch, min(threads, batch), temperature, &self.pool, &counts
+            )
+        self.is_changing = False
         return counts.n_proposed, counts.n_accepted, counts.n_changed
 
     def redraw(self, uint64_t iteration, trees):
@@ -233,15 +257,20 @@ cdef class RefinedSampler:
         cdef vector[index_t] numbers
         copy_tree_numbers(trees, len(self.trees.tree_start) - 1, numbers)
         self.require_seated(True)
+        self.is_changing = True
         with nogil:
             redraw_trees(&self.state, iteration, &numbers, &self.pool)
+        self.is_changing = False
 
     def local_sweep(self, uint64_t iteration, *, double temperature=1.0):
         """One Metropolis-Hastings step for every node but the roots: proposals, acceptances and changes."""
         self.require_seated(True)
+        require_positive(1, 1, temperature)
         cdef SweepCounts counts = SweepCounts(0, 0, 0)
+        self.is_changing = True
         with nogil:
             local_sweep(&self.state, iteration, temperature, &counts)
+        self.is_changing = False
         return counts.n_proposed, counts.n_accepted, counts.n_changed
 
     # ---- what it knows ---------------------------------------------------------------------------------
@@ -450,7 +479,7 @@ cdef class RefinedSampler:
     cdef int add_refined_table(self, index_t number, int32_t size, list values) except -1:
         cdef RefinedTable table
         cdef Dish* dish = &self.state.dishes[number]
-        table.size, table.refinement = size, values
+        table.size, table.refinement, table.identity = size, values, 0
         dish.refined.push_back(table)
         return seat_tables(&self.state.restaurants[dish.symbol], &dish.tables, size, 1)
 
@@ -498,6 +527,12 @@ cdef class RefinedSampler:
         if count_customers(rows, 1).sum() > len(trees.label):
             raise ValueError("the tables do not fit the trees")
         return rows
+
+
+cdef int require_positive(int batch, int threads, double temperature) except -1:
+    if batch < 1 or threads < 1 or not temperature > 0:
+        raise ValueError("batch, threads and temperature must be positive")
+    return 0
 
 
 cdef int seat_tables(Restaurant* restaurant, Tables* tables, int32_t size, int32_t n_tables) except -1:

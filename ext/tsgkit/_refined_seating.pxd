@@ -1,9 +1,13 @@
 # Seating and unseating the customers of refined sites. Probabilities are multiplied into products: `LogProduct`.
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, int64_t
 
 from tsgkit._random cimport Rng
 from tsgkit._refined_state cimport Derivation, FragmentValues, RefinedState
 from tsgkit._restaurant cimport LogProduct
+
+cdef enum:
+    ANY_TABLE = -1
+
 
 # What is known of a fragment with internal nodes, besides what is in `at_work`.
 cdef struct Description:
@@ -26,9 +30,10 @@ cdef double describe_refined(RefinedState* state, int32_t node, Description* fou
 # same, unseating without the predictive probability.
 cdef int seat_refined(RefinedState* state, int32_t node, const Description* found, Rng* rng, bint annotate,
                       LogProduct* product) except -1 nogil
-cdef int unseat_refined(RefinedState* state, int32_t node, Rng* rng, LogProduct* product) except -1 nogil
-# Unseat it; the product is multiplied by what `seat_site` would multiply by for the same seats.
-cdef int unseat_site(RefinedState* state, int32_t node, Rng* rng, LogProduct* product) except -1 nogil
+cdef int unseat_refined(RefinedState* state, int32_t node, Rng* rng, int64_t table, LogProduct* product) except -1 nogil
+# Unseat it; the product, unless it is NULL, is multiplied by what `seat_site` would multiply by for the same seats. The
+# table is ANY_TABLE, or what `TrackedTables.last_left` was when the tree was frozen.
+cdef int unseat_site(RefinedState* state, int32_t node, Rng* rng, int64_t table, LogProduct* product) except -1 nogil
 cdef int seat_all(RefinedState* state) except -1 nogil
 cdef int unseat_all(RefinedState* state) except -1 nogil
 # Undo everything since the log of seatings began.

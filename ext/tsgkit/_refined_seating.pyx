@@ -8,7 +8,7 @@ from libc.math cimport exp, log
 from libc.stdint cimport int16_t, int32_t, int64_t, uint64_t
 from libcpp.vector cimport vector
 
-from tsgkit._backoff cimport NOT_SEEN, Address, RefinedRule, probability_at
+from tsgkit._backoff cimport NOT_SEEN, Address, RefinedRule, probability_at, unseat_at
 from tsgkit._random cimport RNG_REFINED_START, Rng, rng_for
 from tsgkit._refined_rules cimport (
     address_of_cell,
@@ -17,13 +17,11 @@ from tsgkit._refined_rules cimport (
     make_address,
     n_subcategories,
     probability,
-    seat_rule,
     seat_rule_at,
     sort_cells,
     sum_for,
     sums,
-    unseat_rule,
-    unseat_rule_at,
+    weigh,
     weigh_cell,
 )
 from tsgkit._refined_state cimport (
@@ -46,6 +44,7 @@ from tsgkit._refined_state cimport (
     subcategory_of,
     symbol_at,
 )
+from tsgkit._refined_tracking cimport track_left, track_rule_left, track_seated, unseat_rule_below
 from tsgkit._restaurant cimport (
     LogProduct,
     Restaurant,
@@ -126,31 +125,81 @@ cdef int seat_single(RefinedState* state, int32_t node, Rng* rng, LogProduct* pr
     weigh_single(state, dish)
     note(&state.seatings, restaurant, DISHES, state.dish[node], size, -1, True)
     if size:
+        if state.tracked.is_active:
+            track_seated(state, state.seatings.entries.size() - 1, rng)
         return 0
     if dish.cell == NOT_SEEN:
         make_address(&state.rules, &rule, &address)
         if state.rules.n_used:
             dish.cell = address.rules[0].cell
-    seat_rule_at(&state.rules, &address, rng, &state.seatings)
+    seat_tracked_rule(state, &address, rng)
     return 0
 
 
-cdef int unseat_single(RefinedState* state, int32_t node, Rng* rng, LogProduct* product) except -1 nogil:
+cdef double seat_tracked_rule(RefinedState* state, const Address* address, Rng* rng) except -1.0 nogil:
+    """Seat the customer of a rule, some perhaps at tracked tables; its probability before."""
+    cdef size_t mark = state.seatings.entries.size()
+    cdef double result = seat_rule_at(&state.rules, address, rng, &state.seatings)
+    if state.tracked.is_active:
+        track_seated(state, mark, rng)
+    return result
+
+
+cdef double unseat_tracked_rule(
+    RefinedState* state, const Address* address, int32_t* below, bint is_frozen, Rng* rng
+) except -1.0 nogil:
+    """Unseat the customer of a rule; its probability after that.
+
+    If the tree was frozen, it leaves the tables in `below`; if it is being frozen, these are noted there.
+    """
+    cdef size_t mark = state.seatings.entries.size()
+    if is_frozen:
+        unseat_rule_below(state, address, below)
+    else:
+        unseat_at(&state.rules, address, rng, &state.seatings)
+        if state.tracked.is_active:
+            track_rule_left(state, mark, below, rng)
+    weigh(&state.rules, address)
+    return probability_at(&state.rules, address)
+
+
+cdef int unseat_single(
+    RefinedState* state, int32_t node, Rng* rng, int32_t table, LogProduct* product
+) except -1 nogil:
     cdef Derivation derivation = present(state)
     cdef Dish* dish = &state.dishes[state.dish[node]]
     cdef Restaurant* restaurant = &state.restaurants[dish.symbol]
     cdef RefinedRule rule = rule_at(state, &derivation, node)
-    cdef int32_t size = draw_customer(&dish.tables, rng)
+    cdef bint is_frozen = table >= 0
+    cdef int32_t size
+    cdef int32_t below[2]
     cdef double rule_probability
     cdef Address address
+    if is_frozen:
+        size = state.tracked.tables[table].size
+        state.tracked.tables[table].size -= 1
+    else:
+        size = draw_customer(&dish.tables, rng)
     shrink(restaurant, &dish.tables, size)
     weigh_single(state, dish)
-    note(&state.seatings, restaurant, DISHES, state.dish[node], size, -1, False)
+    note(&state.seatings, restaurant, DISHES, state.dish[node], size, table, False)
+    if state.tracked.is_active and not is_frozen:
+        table = track_left(state, state.seatings.entries.size() - 1, rng)
+    state.tracked.last_left = table
+    if size > 1 and product is NULL:
+        return 0
     find_address_of(state, &rule, dish, &address)
     if size == 1:
-        rule_probability = unseat_rule_at(&state.rules, &address, rng, &state.seatings)
+        below[0] = below[1] = -1
+        if is_frozen:
+            below[0], below[1] = state.tracked.tables[table].below[0], state.tracked.tables[table].below[1]
+        rule_probability = unseat_tracked_rule(state, &address, below, is_frozen, rng)
+        if table >= 0:
+            state.tracked.tables[table].below[0], state.tracked.tables[table].below[1] = below[0], below[1]
     else:
         rule_probability = probability_at(&state.rules, &address)
+    if product is NULL:
+        return 0
     rule_probability = weight_of_single(state, &rule, rule_probability, restaurant)
     multiply(product, (old_weight_of(restaurant, dish) + rule_probability) / denominator(restaurant))
     return 0
@@ -389,37 +438,55 @@ cdef int seat_rules(
     RefinedState* state, const Dish* dish, int32_t table, Rng* rng, LogProduct* product
 ) except -1 nogil:
     """Seat the rules of a new table, one after the other: the probability of that over all at once."""
+    cdef Address address
     cdef size_t item
     list_rules(state, dish, dish.refined[table].refinement.data(), &state.rule_list)
     for item in range(state.rule_list.size()):
         multiply(product, 1.0 / probability(&state.rules, &state.rule_list[item]))
     for item in range(state.rule_list.size()):
-        multiply(product, seat_rule(&state.rules, &state.rule_list[item], rng, &state.seatings))
+        make_address(&state.rules, &state.rule_list[item], &address)
+        multiply(product, seat_tracked_rule(state, &address, rng))
     return 0
 
 
-cdef int unseat_site(RefinedState* state, int32_t node, Rng* rng, LogProduct* product) except -1 nogil:
+cdef int unseat_site(RefinedState* state, int32_t node, Rng* rng, int64_t table, LogProduct* product) except -1 nogil:
     cdef Derivation derivation
     if not has_internal_nodes(&state.dishes[state.dish[node]]):
-        return unseat_single(state, node, rng, product)
-    unseat_refined(state, node, rng, product)
+        return unseat_single(state, node, rng, <int32_t>table, product)
+    unseat_refined(state, node, rng, table, product)
+    if product is NULL:
+        return 0
     derivation = present(state)
     multiply_predictive(state, &derivation, node, state.dish[node], &state.at_work, product)
     return 0
 
 
-cdef int unseat_refined(RefinedState* state, int32_t node, Rng* rng, LogProduct* product) except -1 nogil:
+cdef int unseat_refined(
+    RefinedState* state, int32_t node, Rng* rng, int64_t table, LogProduct* product
+) except -1 nogil:
     cdef Dish* dish = &state.dishes[state.dish[node]]
     cdef Restaurant* restaurant = &state.restaurants[dish.symbol]
-    cdef int32_t size, table
-    table = draw_refined_customer(dish, rng)
-    size = dish.refined[table].size
-    dish.refined[table].size -= 1
+    cdef int32_t size, position
+    position = draw_refined_customer(dish, rng) if table == ANY_TABLE else position_of(dish, table)
+    if state.tracked.is_active and dish.refined[position].identity == 0:
+        state.tracked.n_identities += 1
+        dish.refined[position].identity = state.tracked.n_identities
+    state.tracked.last_left = dish.refined[position].identity
+    size = dish.refined[position].size
+    dish.refined[position].size -= 1
     shrink(restaurant, &dish.tables, size)
-    note(&state.seatings, restaurant, DISHES, state.dish[node], size, table, False)
+    note(&state.seatings, restaurant, DISHES, state.dish[node], size, position, False)
     if size == 1:
-        unseat_rules(state, dish, table, rng, product)
+        unseat_rules(state, dish, position, rng, table != ANY_TABLE, product)
     return 0
+
+
+cdef int32_t position_of(const Dish* dish, int64_t identity) noexcept nogil:
+    """Where the table with this identity is."""
+    cdef int32_t position = 0
+    while dish.refined[position].identity != identity:
+        position += 1
+    return position
 
 
 cdef int32_t draw_refined_customer(const Dish* dish, Rng* rng) noexcept nogil:
@@ -434,27 +501,44 @@ cdef int32_t draw_refined_customer(const Dish* dish, Rng* rng) noexcept nogil:
     return table
 
 
-cdef int unseat_rules(RefinedState* state, Dish* dish, int32_t table, Rng* rng, LogProduct* product) except -1 nogil:
+cdef int unseat_rules(
+    RefinedState* state, Dish* dish, int32_t position, Rng* rng, bint is_frozen, LogProduct* product
+) except -1 nogil:
     """Remove a table, which is empty, and unseat its rules: the probability of one after the other over all at once."""
+    cdef RefinedTable* table
+    cdef Address address
     cdef size_t item
-    list_rules(state, dish, dish.refined[table].refinement.data(), &state.rule_list)
+    list_rules(state, dish, dish.refined[position].refinement.data(), &state.rule_list)
     state.removed.resize(state.removed.size() + 1)
-    swap_tables(&dish.refined[table], &dish.refined.back())
+    swap_tables(&dish.refined[position], &dish.refined.back())
     swap_tables(&dish.refined.back(), &state.removed.back())
     dish.refined.pop_back()
+    table = &state.removed.back()
+    if not is_frozen:
+        table.below.resize(2 * state.rule_list.size())
     item = state.rule_list.size()
     while item > 0:
         item -= 1
-        multiply(product, unseat_rule(&state.rules, &state.rule_list[item], rng, &state.seatings))
+        find_address(&state.rules, &state.rule_list[item], &address)
+        multiply_unless_null(
+            product, unseat_tracked_rule(state, &address, &table.below[2 * item], is_frozen, rng)
+        )
     for item in range(state.rule_list.size()):
-        multiply(product, 1.0 / probability(&state.rules, &state.rule_list[item]))
+        multiply_unless_null(product, 1.0 / probability(&state.rules, &state.rule_list[item]))
     return 0
 
 
+cdef inline void multiply_unless_null(LogProduct* product, double factor) noexcept nogil:
+    if product is not NULL:
+        multiply(product, factor)
+
+
 cdef void swap_tables(RefinedTable* one, RefinedTable* other) noexcept nogil:
-    one.size, other.size = other.size, one.size
     if one is not other:
+        one.size, other.size = other.size, one.size
+        one.identity, other.identity = other.identity, one.identity
         one.refinement.swap(other.refinement)
+        one.below.swap(other.below)
 
 
 # ---- all trees ------------------------------------------------------------------------------------------------
@@ -477,13 +561,12 @@ cdef int seat_all(RefinedState* state) except -1 nogil:
 
 cdef int unseat_all(RefinedState* state) except -1 nogil:
     """Unseat all trees; every restaurant must be empty then."""
-    cdef LogProduct product = log_product()
     cdef index_t node = n_nodes(&state.trees)
     cdef Rng rng = rng_for(state.seed, 0, RNG_REFINED_START, n_trees(&state.trees))
     while node > 0:
         node -= 1
         if state.is_site[node]:
-            unseat_site(state, <int32_t>node, &rng, &product)
+            unseat_site(state, <int32_t>node, &rng, ANY_TABLE, NULL)
             release_dish(state, state.dish[node])
             state.dish[node] = -1
             forget_seatings(state)
@@ -501,6 +584,7 @@ cdef int rollback_state(RefinedState* state) except -1 nogil:
             undo_dish(state, entry)
         else:
             undo(entry, &state.rules.levels[entry.array].cells[entry.dish])
+            undo_tracked(state, entry)
             if entry.array < state.rules.n_rule_levels:
                 weigh_cell(&state.rules.levels[entry.array], entry.dish)
         state.seatings.entries.pop_back()
@@ -508,10 +592,16 @@ cdef int rollback_state(RefinedState* state) except -1 nogil:
     return 0
 
 
+cdef inline void undo_tracked(RefinedState* state, const Seating* entry) noexcept nogil:
+    if entry.table >= 0:
+        state.tracked.tables[entry.table].size += -1 if entry.is_seated else 1
+
+
 cdef int undo_dish(RefinedState* state, const Seating* entry) except -1 nogil:
     cdef Dish* dish = &state.dishes[entry.dish]
     undo(entry, &dish.tables)
     if not has_internal_nodes(dish):
+        undo_tracked(state, entry)
         weigh_single(state, dish)
         return 0
     if entry.is_seated:

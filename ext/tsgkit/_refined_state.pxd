@@ -6,7 +6,8 @@
 #
 # A new table of G draws one refinement of its dish's internal nodes, keeps it, and seats the dish's refined rules in
 # the restaurants of rules (`_backoff`).
-from libc.stdint cimport int16_t, int32_t, uint8_t, uint64_t
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
+from libcpp cimport bool as cpp_bool
 from libcpp.vector cimport vector
 
 from tsgkit._backoff cimport BackOff, RefinedRule
@@ -25,6 +26,8 @@ cdef enum:
 cdef cppclass RefinedTable:
     int32_t size
     vector[int16_t] refinement    # of the internal nodes from the root down, level by level
+    int64_t identity              # of a table that a frozen tree left; 0: none
+    vector[int32_t] below         # per rule of the dish, when it was removed by freezing: two of `TrackedTable.below`
 
 
 # A fragment with a root symbol: what customers order.
@@ -37,6 +40,23 @@ cdef cppclass Dish:
     int32_t cell
     Tables tables
     vector[RefinedTable] refined     # the same tables one by one, if the dish has internal nodes
+
+
+# A table that a frozen batch of trees left, told apart from others of its size.
+cdef struct TrackedTable:
+    int32_t array        # as in the log of seatings
+    int32_t dish
+    int32_t size         # its customers now
+    int32_t next         # tracked table of the same dish, or -1
+    int32_t below[2]     # where its own customer sits at the next level, or at the two of a word, if it was removed
+
+
+cdef cppclass TrackedTables:
+    cpp_bool is_active
+    vector[TrackedTable] tables
+    vector[vector[int32_t]] first    # per array, those of dishes first, and dish: a tracked table, or -1
+    int64_t last_left                # the table that the last customer of a dish left: its number, or its identity
+    int64_t n_identities
 
 
 # The derivation of one tree, or of all: what its nodes are, counted from `first` on.
@@ -77,6 +97,7 @@ cdef cppclass RefinedState:
     # What a rejected proposal is rolled back by.
     SeatingLog seatings
     vector[RefinedTable] removed      # tables that were removed since the log began
+    TrackedTables tracked
     # Where values of a tree's nodes begin in arrays with one value per subcategory.
     vector[int32_t] offset
     int32_t n_most_subcategories

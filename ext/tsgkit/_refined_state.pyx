@@ -4,7 +4,7 @@ from libc.stdint cimport int16_t, int32_t
 from libcpp.pair cimport pair
 from libcpp.vector cimport vector
 
-from tsgkit._backoff cimport NOT_SEEN, RefinedRule, empty_restaurants
+from tsgkit._backoff cimport NOT_SEEN, RefinedRule, empty_restaurants, n_levels
 from tsgkit._fragments cimport (
     NO_CHILD,
     Fragment,
@@ -46,6 +46,7 @@ cdef int build_state(RefinedState* state) except -1 nogil:
     reserve_values(state, &state.at_work)
     state.below.resize(n_nodes(&state.trees))
     state.stops_of_rule.resize(state.trees.rule_label.size())
+    state.tracked.first.resize(n_levels(&state.rules) + 1)
     return clear_seating(state)
 
 

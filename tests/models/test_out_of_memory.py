@@ -116,12 +116,45 @@ MOVES = {
     "start": start,
 }
 """
+REFINED = """
+from tsgkit.models.back_off import UNREFINED_ROOT
+from tsgkit.models.srtsg import Subcategories, Words
+from tsgkit.models.srtsg_sites import make_site_sampler, site_levels
+
+trees = number_rules(prepare(load("village", "dev")[:12], binarization=Binarization("right", 0)))
+n_options = np.where(np.arange(trees.n_labels) == trees.label[0], 1, 2).astype(np.uint8)
+subcategories = Subcategories(np.arange(trees.n_labels, dtype=np.int32), n_options, trees.n_labels)
+classes = np.where(trees.rule_word >= 0, trees.rule_word % 2, -1).astype(np.int32)
+words = Words(["C0", "C1"], classes, np.array([0.05, 0.03]))
+levels = site_levels(UNREFINED_ROOT, subcategories)
+first = np.searchsorted(subcategories.label, trees.label)
+symbols = first + np.arange(len(first)) % n_options[trees.label]
+is_site = np.arange(len(first)) % 3 > 0
+is_site[trees.tree_start[:-1]] = True
+
+def seated(seed):
+    sampler = make_site_sampler(trees, words, subcategories, levels, base="frequency", seed=seed)
+    sampler.start(symbols, is_site)
+    sampler.blocked_sweep(0, joint=True, batch=4)
+    return sampler
+
+def use(sampler):
+    sampler.local_sweep(2)
+
+MOVES = {
+    "joint": lambda sampler: sampler.blocked_sweep(1, joint=True, batch=6, threads=3),
+    "sites": lambda sampler: sampler.blocked_sweep(1, batch=6, threads=3),
+    "batch of one": lambda sampler: sampler.blocked_sweep(1, joint=True),
+    "local": lambda sampler: sampler.local_sweep(1),
+    "empty": lambda sampler: sampler.empty(),
+}
+"""
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the allocator is exchanged by LD_PRELOAD")
 @pytest.mark.skipif(not shutil.which("c++"), reason="no C++ compiler here")
 @pytest.mark.skipif("ASAN_OPTIONS" in os.environ, reason="the sanitizer has an allocator of its own")
-@pytest.mark.parametrize(("sampler", "n_moves"), [(TSG, 5), (SPLIT, 7)], ids=["tsg", "split"])
+@pytest.mark.parametrize(("sampler", "n_moves"), [(TSG, 5), (SPLIT, 7), (REFINED, 5)], ids=["tsg", "split", "refined"])
 def test_failed_allocations_raise(tmp_path, sampler, n_moves):
     source, library = tmp_path / "shim.cpp", tmp_path / "shim.so"
     source.write_text(SHIM)

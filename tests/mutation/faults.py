@@ -32,6 +32,9 @@ TSG_PARAMETERS = "ext/tsgkit/_tsg_parameters.pyx"
 BACK_OFF = "ext/tsgkit/_backoff.pxd"
 REFINED_RULES = "ext/tsgkit/_refined_rules.pyx"
 RULE_LIST = "ext/tsgkit/_rule_list.pxd"
+REFINED_SEATING = "ext/tsgkit/_refined_seating.pyx"
+REFINED_BLOCKED = "ext/tsgkit/_refined_blocked.pyx"
+REFINED_TRACKING = "ext/tsgkit/_refined_tracking.pyx"
 SPLIT_STATE = "ext/tsgkit/_split_state.pyx"
 SPLIT_SEATING = "ext/tsgkit/_split_seating.pxd"
 SPLIT_TREES = "ext/tsgkit/_split_trees.pyx"
@@ -58,6 +61,7 @@ INSERTION_TESTS = "tests/models/test_insertion_sampler.py"
 BACK_OFF_TESTS = "tests/models/test_back_off.py"
 SPLIT_TESTS = "tests/models/test_split_sampler.py"
 SITE_TESTS = "tests/models/test_sr_sites.py"
+BATCH_TESTS = "tests/models/test_sr_batches.py"
 CHART_TESTS = "tests/parsing/test_chart.py"
 DERIVATION_TESTS = "tests/parsing/test_derivations.py"
 FOREST_TESTS = "tests/parsing/test_forest.py"
@@ -400,6 +404,30 @@ FAULTS = [
         "rng.beta(1.0 + totals.frontier[label], 1.0)",
         "_refined_parameters",
         SITE_TESTS,
+    ),
+    Fault(
+        "cached weight of a single rule not brought up to date",
+        REFINED_SEATING,
+        "    grow(restaurant, &dish.tables, size)\n    weigh_single(state, dish)\n",
+        "    grow(restaurant, &dish.tables, size)\n",
+        "_refined_seating",
+        SITE_TESTS,
+    ),
+    Fault(
+        "proposals of a batch from the streams of threads",
+        REFINED_BLOCKED,
+        "RNG_REFINED_PROPOSE, tree)",
+        "RNG_REFINED_PROPOSE, thread)",
+        "_refined_blocked",
+        BATCH_TESTS,
+    ),
+    Fault(
+        "whoever joins a tracked table is not counted there",
+        REFINED_TRACKING,
+        "                state.tracked.tables[seating.table].size += 1\n",
+        "                pass\n",
+        "_refined_tracking",
+        BATCH_TESTS,
     ),
     # ---- the chart
     Fault(
