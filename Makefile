@@ -247,6 +247,7 @@ bench-parse: build  ## measure sentences parsed per second, compared with other 
 
 bench-train: build  ## measure node visits per second in training, and recovery of known fragments
 	$(RUN) -m tools.bench.train
+	$(RUN) -m tools.bench.sweeps
 
 bench-stream: build  ## parse a million sentences with bounded memory, killed half-way and resumed (SENTENCES=N)
 	$(RUN) -m tools.bench.stream $(if $(SENTENCES),--sentences=$(SENTENCES))

@@ -3,6 +3,7 @@
 import importlib
 import json
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -179,6 +180,32 @@ def test_train(bench):
         assert [sum(column) for column in zip(*counts[:-1], strict=True)] == counts[-1]
         n_known, n_recalled, n_found, n_right = counts[-1]
         assert n_recalled == n_right <= min(n_known, n_found)
+
+
+@pytest.mark.slow
+def test_sweeps(bench):
+    text = bench("sweeps", "--sizes=12", "--sweeps=2", "--splits=1", "-q")
+    head, *rows = [re.split(r" {2,}", line.strip()) for line in text.splitlines()]
+    assert head[:3] == ["sentences", "sweep", "threads"]
+    assert [row[1:3] for row in rows] == [[kind, n] for kind in ("split 1", "sites", "joint") for n in ("1", "2")]
+    # Threads change no sample, so none of the acceptance rates.
+    assert all(one[6] == two[6] for one, two in zip(rows[::2], rows[1::2], strict=True))
+    assert "--threads=0: must be positive numbers" in bench("sweeps", "--threads=0", "-q", code=2)
+
+
+@pytest.mark.slow
+def test_sweeps_against_another_environment(bench, tmp_path):
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    options = ("--sizes=8", "--sweeps=1", "--splits=1", "--rounds=1", "-q")
+    head, row = [
+        re.split(r" {2,}", line.strip()) for line in bench("sweeps", f"--against={python}", *options).splitlines()
+    ]
+    assert head[0] == "sentences"
+    assert float(row[3]) > 0
+    python.write_text("#!/bin/sh\necho no such option >&2; exit 2\n")
+    assert "no such option" in bench("sweeps", f"--against={python}", *options, code=2)
 
 
 def test_fragments_that_differ_in_nodes_with_one_expansion_are_the_same():

@@ -24,8 +24,8 @@ GOLDEN = {
     "cfg": "c507bf261394dce5",
     "tsg": "0a73c3d4ed38987b",
     "insertion": "4d3cac254d37ef69",
-    "srtsg": "70d7459b1b903050",
-    "sites": "4a955fb9369cf445",
+    "srtsg": "9b36a9de3f9f8266",
+    "sites": "759f86b516b14ceb",
     "parses": "b457756d5bb4c7e1",
 }
 

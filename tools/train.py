@@ -102,16 +102,16 @@ Sampling (insertion, and srtsg with --insertion-iterations):
 
 Sampling (tsg, insertion and srtsg):
   --base=NAME              the base distribution P0 of rules: {base_distributions} {default}
-  --batch=N                number of trees whose proposals are made together; the result depends on it {default}
+  --batch=N                number of trees whose proposals are made together; the result depends on it
+                           {default}
   --type-moves=N           number of moves after every sweep that resample all occurrences of a fragment or refined
                            rule at once {default}
   --average=N              the grammar is the mean over the last N samples {default}
   --average-every=N        iterations between these samples {default}
-  --anneal-from=T          the temperature of the first iteration (srtsg: of every split) {default}
+  --anneal-from=T          the temperature of the first iteration (srtsg: of every phase) {default}
   --anneal-iterations=N    iterations until the temperature is 1 {default}
   --seed=N                 the same seed gives the same model [default: 0]
-  --threads=N              for tsg, insertion and the splits of srtsg, and for --dev; the result does not depend on
-                           it [default: 1]
+  --threads=N              for sampling and for --dev; the result does not depend on it [default: 1]
   --checkpoint-every=N     iterations between checkpoints, which are written beside the model [default: 100]
   --resume                 continue from the checkpoint, if there is one
   --force                  replace an existing MODEL, and discard its checkpoint; without --resume or --force, neither

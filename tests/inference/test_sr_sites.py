@@ -83,7 +83,7 @@ def test_insertions_into_refined_trees(tmp_path):
     run = run_of(tmp_path / "m", splits=1, merge=0.0, joint_iterations=2, insertion_iterations=10, average=3)
     run.run()
     assert not any(run.history["insertions"][:5])
-    assert (run.history["insertions"][-1], run.history["auxiliary"][-1]) == (27, 16)
+    assert (run.history["insertions"][-1], run.history["auxiliary"][-1]) == (25, 20)
     assert all(len(values) == 15 for values in run.history.values())
     model = Model.load(tmp_path / "m")
     assert model.info["samples"] == 3
@@ -128,7 +128,7 @@ def test_without_insertions_it_is_the_plain_sampler_on_refined_trees(tmp_path):
     run = run_of(tmp_path / "m", joint_iterations=2, insertion_iterations=4, insertion_probability=0.0)
     run.run()
     insertions, sites = run.training.active.insertions, run.training.active.sites.sampler.sites()
-    plain = TsgSampling(insertions.material, TsgSettings(iterations=4))
+    plain = TsgSampling(insertions.material, TsgSettings(iterations=4, batch=insertions.settings.batch))
     plain.start(sites)
     log_joints = [plain.iterate(iteration)["log_joint"] for iteration in range(1, 5)]
     assert log_joints == run.history["log_joint"][-4:]

@@ -5,7 +5,7 @@ Every phase begins with the refined symbols of the one before, whose sampler is 
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -407,7 +407,12 @@ class SitePhase(SrPhase):
     """Substitution sites are sampled; subcategories do not change."""
 
     title = "sites"
-    burn_in = 0
+    joint: ClassVar[bool] = False
+
+    @property
+    def burn_in(self) -> int:
+        """Iterations with a temperature other than 1."""
+        return min(self.settings.anneal_iterations, self.iterations)
 
     def begin(self, before: HasSites) -> "SiteSampling":
         """Continue with the present sites."""
@@ -416,11 +421,15 @@ class SitePhase(SrPhase):
     def restore(self, state: State, material: Unsplit) -> "SiteSampling":
         return SiteSampling(self, RefinedSites.restored(state, material))
 
-    def sweep(self, sampler: RefinedSampler, iteration: int) -> tuple[int, int, int]:
+    def sweep(self, sampler: RefinedSampler, step: int, threads: int) -> tuple[int, int, int]:
         """One sweep over all trees; returns the numbers of proposals, of accepted ones, and of changes."""
-        if self.settings.sites == "local":
-            return sampler.local_sweep(iteration)
-        return sampler.blocked_sweep(iteration, joint=False)
+        settings, iteration = self.settings, self.n_before + step
+        temperature = settings.temperature(step)
+        if settings.sites == "local" and not self.joint:
+            return sampler.local_sweep(iteration, temperature=temperature)
+        return sampler.blocked_sweep(
+            iteration, joint=self.joint, batch=settings.batch, threads=threads, temperature=temperature
+        )
 
 
 @dataclass(frozen=True)
@@ -428,9 +437,7 @@ class JointPhase(SitePhase):
     """Sites and subcategories are sampled jointly."""
 
     title = "joint"
-
-    def sweep(self, sampler: RefinedSampler, iteration: int) -> tuple[int, int, int]:
-        return sampler.blocked_sweep(iteration, joint=True)
+    joint: ClassVar[bool] = True
 
 
 class SiteSampling:
@@ -452,7 +459,7 @@ class SiteSampling:
         """One sweep over all trees, then a draw of the parameters."""
         settings, iteration = self.phase.settings, self.phase.n_before + step
         sampler = self.sites.sampler
-        n_proposed, n_accepted, n_changed = self.phase.sweep(sampler, iteration)
+        n_proposed, n_accepted, n_changed = self.phase.sweep(sampler, step, self.sites.material.threads)
         log_joint = sampler.resample_parameters(iteration, stops=settings.stop_prob is None)
         if self.phase.averaging.takes(step):
             self.sites.add_to_mean()
