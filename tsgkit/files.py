@@ -174,7 +174,10 @@ def new_file(path: str | os.PathLike[str], *, is_archive: bool = False) -> Itera
 def new_part(target: Path) -> tuple[int, str]:
     """A temporary file for `target`, locked by this process; returns its descriptor and its name."""
     while True:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+        try:
+            handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+        except OSError as error:  # names the temporary file, which the user does not know
+            raise type(error)(error.errno, error.strerror, str(target)) from None
         if hold(handle) and is_same(handle, Path(name)):
             return handle, name
         os.close(handle)  # another process has taken it for a stale one, between these two steps

@@ -103,7 +103,8 @@ def remedy(option: str, names: list[str]) -> str:
     last_word = option.rpartition("-")[2]
     similar = [option_of(name) for name in names if option_of(name).endswith(f"-{last_word}")]
     others = f"; instead it has {', '.join(similar)}" if similar else ""
-    return f", only {' and '.join(kinds)} {'has' if len(kinds) == 1 else 'have'} it{others}"
+    listed = " and ".join(filter(None, (", ".join(kinds[:-1]), kinds[-1])))
+    return f", only {listed} {'has' if len(kinds) == 1 else 'have'} it{others}"
 
 
 def with_defaults(usage: str | None) -> str:

@@ -78,7 +78,8 @@ def test_all_commands_read_the_format(tsgkit, tmp_path, monkeypatch):
     trees = [Cleaning().apply(tree) for tree in load("village", "train")]
     (tmp_path / "train.conll").write_text(file_of(trees), encoding="utf-8")
     expected = "".join(f"{format_tree(tree)}\n" for tree in trees)
-    assert "auto, brackets, export or columns" in tsgkit("prepare", "--help").stdout
+    usage = " ".join(tsgkit("prepare", "--help").stdout.split())
+    assert "or columns [default: auto]" in usage
     assert tsgkit("prepare", "--format=columns", "train.conll").stdout == expected
     assert tsgkit("prepare", "train.conll").stdout == expected  # recognised
     assert tsgkit("prepare", "-", text=file_of(trees)).stdout == expected

@@ -192,7 +192,7 @@ def test_wrong_settings_of_another_package(toy):
         (["--set=rounds=x"], "--rounds=x: not a whole number"),
         (["--set=loud=perhaps"], "--loud=perhaps: must be one of yes, no"),
         (["--set=average=3"], "--set=average=3: the model toy has no such setting; it has factor, loud, rounds"),
-        (["--average=3"], "--average: the model toy has no such setting"),
+        (["--average=3"], "--average: the model toy has no such setting, only tsg, insertion and srtsg have it"),
     ):
         done = toy("train", "-q", "--model=toy", *options, "-o", "m", "village:dev", code=2)
         assert done.stderr == f"tsgkit: {message}\n"

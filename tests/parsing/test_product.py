@@ -117,7 +117,7 @@ def test_search_errors(models, kind):
     )
     compared = [(one.tree, other.tree) for one, other in zip(pruned, exact, strict=True) if not other.fallback]
     changed = sum(one != other for one, other in compared)
-    assert changed >= 3
+    assert changed >= 1
     assert parser.search_errors(sample) == (changed, len(compared))
     assert ProductParser(models[1:], product=kind, threshold=0.0).search_errors(sample) == (0, len(compared))
 
