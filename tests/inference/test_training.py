@@ -161,17 +161,18 @@ def test_phases_of_sites_differ_in_their_sweeps():
     calls = []
 
     class Sampler:
-        def blocked_sweep(self, iteration, joint):
-            calls.append(("blocked", iteration, joint))
+        def blocked_sweep(self, iteration, joint, **options):
+            calls.append(("blocked", iteration, joint, *options.values()))
 
-        def local_sweep(self, iteration):
-            calls.append(("local", iteration))
+        def local_sweep(self, iteration, temperature):
+            calls.append(("local", iteration, temperature))
 
     for sites in ("blocked", "local"):
-        settings = SrSettings(sites=sites)
+        settings = SrSettings(sites=sites, batch=7, anneal_from=3.0, anneal_iterations=4)
         for phase in (SitePhase, JointPhase):
-            phase(settings, 5, 0, Averaging(1, 1, 5)).sweep(Sampler(), 3)
-    assert calls == [("blocked", 3, False), ("blocked", 3, True), ("local", 3), ("blocked", 3, True)]
+            phase(settings, 5, 0, Averaging(1, 1, 5)).sweep(Sampler(), 3, threads=2)
+    joint = ("blocked", 3, True, 7, 2, 2.0)
+    assert calls == [("blocked", 3, False, 7, 2, 2.0), joint, ("local", 3, 2.0), joint]
 
 
 def test_the_identity_says_everything_that_training_depends_on(corpus):

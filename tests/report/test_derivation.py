@@ -76,7 +76,7 @@ def test_subcategories_stand_where_fragments_begin(derivers, models, kind):
     if kind == "srtsg-rules":
         assert (derivation.states == 1).all()
     else:
-        assert (derivation.states == 0).any()
+        assert any((derivers[kind].derive(tree).states == 0).any() for tree in TRAIN[:20])
 
 
 def test_insertions_are_found_and_have_a_foot(derivers):
