@@ -301,3 +301,15 @@ def test_outside_of_a_command_nothing_is_refused(tmp_path):
         note_input(tmp_path / "a")
         with files_of_a_job(), pytest.raises(OverwriteError):  # within another one
             note_output(tmp_path / "a")
+
+
+def test_an_inode_that_is_used_again_is_another_file(tmp_path):
+    """A file that was read and then replaced leaves its inode, which the next new file may get."""
+    source, target = tmp_path / "input", tmp_path / "output"
+    with files_of_a_job():
+        source.write_text("text")
+        note_input(source)
+        os.rename(source, target)  # the inode has another name now, as after its use for a new file
+        source.write_text("new text")
+        note_output(target)
+        note_output(target)

@@ -11,6 +11,7 @@ import stat
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tsgkit.errors import OverwriteError
 
@@ -21,12 +22,23 @@ Identity = tuple[int, int]
 Path = str | os.PathLike[str]
 
 
+class JobFile(NamedTuple):
+    """A file as the job named it: its path or descriptor, and how messages show it."""
+
+    file: Path | int
+    shown: str
+
+    def has(self, identity: Identity) -> bool:
+        """Whether it is still the file of this identity: the system uses the inodes of removed files again."""
+        return identity_of(self.file) == identity
+
+
 @dataclass
 class JobFiles:
-    """The files of a job: inputs and outputs by their identities, each with its name."""
+    """The files of a job: inputs and outputs by their identities."""
 
-    inputs: dict[Identity, str] = field(default_factory=dict)
-    outputs: dict[Identity, str] = field(default_factory=dict)
+    inputs: dict[Identity, JobFile] = field(default_factory=dict)
+    outputs: dict[Identity, JobFile] = field(default_factory=dict)
     # Files that the job may replace whatever they hold: the user has asked to, or the job itself has written them.
     replaceable: set[str] = field(default_factory=set)
 
@@ -44,7 +56,7 @@ def files_of_a_job() -> Iterator[None]:
     current = JobFiles()
     with contextlib.suppress(OSError, ValueError, AttributeError):  # no stdout, or one that is not a file
         if (identity := identity_of(sys.stdout.fileno())) is not None:
-            current.outputs[identity] = "the standard output"
+            current.outputs[identity] = JobFile(sys.stdout.fileno(), "the standard output")
     try:
         yield
     finally:
@@ -71,9 +83,10 @@ def note_input(file: Path | int, name: str = "") -> None:
     if current is None or (identity := identity_of(file)) is None:
         return
     shown = name or (f"descriptor {file}" if isinstance(file, int) else os.fspath(file))
-    if identity in current.outputs:
-        raise collision(current.outputs[identity], shown)
-    current.inputs[identity] = shown
+    output = current.outputs.get(identity)
+    if output is not None and output.has(identity):
+        raise collision(output.shown, shown)
+    current.inputs[identity] = JobFile(file, shown)
 
 
 def note_output(path: Path, *, is_archive: bool = False) -> None:
@@ -86,14 +99,15 @@ def note_output(path: Path, *, is_archive: bool = False) -> None:
     """
     if current is None or (identity := identity_of(path)) is None:
         return
-    if identity in current.inputs:
-        raise collision(os.fspath(path), current.inputs[identity])
+    source = current.inputs.get(identity)
+    if source is not None and source.has(identity):
+        raise collision(os.fspath(path), source.shown)
     if not is_archive and os.path.realpath(path) not in current.replaceable and is_sealed(path):
         raise OverwriteError(
             f"{os.fspath(path)}: holds a model or another archive of tsgkit, which this output would replace;"
             " name another file, or remove this one first"
         )
-    current.outputs[identity] = os.fspath(path)
+    current.outputs[identity] = JobFile(path, os.fspath(path))
 
 
 def allow_replacing(path: Path) -> None:
