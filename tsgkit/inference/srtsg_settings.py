@@ -25,7 +25,7 @@ class SrSettings(SamplingSettings):
     splits : int
         Number of times that every subcategory is split in two.
     split_iterations : int
-        Sweeps over the treebank after every split; annealing begins anew with every split and later phase.
+        Sweeps over the treebank after every split; annealing starts again with every split and later phase.
     back_off : str
         What refined rules back off to before the base distribution P0; see `tsgkit.models.back_off`. With
         ``unrefined``, these are rules whose root has no subcategory.

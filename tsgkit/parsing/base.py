@@ -209,7 +209,7 @@ class SentenceParser(ParserI, ABC):
 
 
 def sharing_copy(parser: P) -> P:
-    """Another parser that shares all parts with this one; `copy.copy` would make them anew, as for another process."""
+    """Another parser that shares all parts with this one; `copy.copy` would rebuild them, as for another process."""
     twin = object.__new__(type(parser))
     twin.__dict__.update(parser.__dict__)
     return twin
