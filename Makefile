@@ -159,8 +159,8 @@ layers: $(VENV)/base  ## write the diagram and the table of parts on the design 
 	$(RUN) docs/layers.py
 
 # The screenshots of the manual, taken by the tests of pages; they need Chromium and its driver. 256 colours keep them small.
-PICTURES := serve-start serve-tree serve-derivation serve-node serve-gold serve-dark serve-phone report-tsg report-srtsg \
-	report-srtsg-subcategories report-insertion-derivations
+PICTURES := serve-start serve-tree serve-derivation serve-dependencies serve-node serve-gold serve-dark serve-phone report-tsg \
+	report-srtsg report-srtsg-subcategories report-insertion-derivations
 SHRINK := import sys; from PIL import Image; \
 	[Image.open(name).convert("RGB").quantize(256, method=1, kmeans=3).save(name, optimize=True) for name in sys.argv[1:]]
 
@@ -174,6 +174,7 @@ screenshots: build  ## take the screenshots of the manual, in docs/_static
 	cp $(PICTURES:%=build/manual/%.png) docs/_static/
 	$(BIN)/tsgkit train --quiet --force --model=tsg --iterations=400 --output=build/manual/tsg.model village:train
 	$(BIN)/tsgkit draw --model=build/manual/tsg.model --number=4 --format=svg -o docs/_static/draw-derivation.svg village:train
+	$(BIN)/tsgkit draw --dependencies --number=5 -o docs/_static/draw-arcs.svg village:dev
 
 # Every Python module of the source tree: the wheel must contain them all. One needs spaCy, which is not installed there.
 MODULES = $(subst /,.,$(patsubst %.py,%,$(patsubst %/__init__.py,%,$(shell \

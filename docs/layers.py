@@ -100,7 +100,7 @@ PARTS = (
     ),
     Part(
         "facade",
-        ("__init__", "api", "estimators", "spacy_component"),
+        ("__init__", "api", "estimator_parameters", "estimators", "spacy_component"),
         "the functions and estimators that the package itself exports",
         ("shared", "treebank", "evaluation", "models", "drawing", "inference", "parsing", "raw text", "report"),
         0.3,

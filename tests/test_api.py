@@ -49,6 +49,40 @@ def test_the_model_is_that_of_the_command(tsgkit, tmp_path):
     assert (tmp_path / "a.model").read_bytes() == (tmp_path / "b.model").read_bytes()
 
 
+CESS = """\
+( (S (sn-SUJ (espec.ms (da0ms0 El el)) (grup.nom.ms (ncms000 grupo grupo)))
+     (grup.verb (vmis3s0 anunció anunciar))
+     (sn-CD (espec.fs (da0fs0 la el)) (grup.nom.fs (ncfs000 compra compra))) (Fp . .)) )
+"""
+
+
+@pytest.mark.parametrize("model", ["cfg", "insertion"])  # the second is binarised by heads
+def test_presets_are_those_of_the_command(tsgkit, tmp_path, model):
+    import tsgkit as package  # noqa: PLC0415
+
+    (tmp_path / "one.tbf").write_bytes(CESS.encode("iso-8859-1"))
+    options = {} if model == "cfg" else {"iterations": 2, "average": 1}
+    trained = package.train(tmp_path / "one.tbf", model=model, treebank="cess", dev=tmp_path / "one.tbf", **options)
+    trained.save(tmp_path / "a.model")
+    given = [f"--{name}={value}" for name, value in options.items()]
+    tsgkit("train", f"--model={model}", "--treebank=cess", *given, "-o", "b.model", "one.tbf")
+    assert (tmp_path / "a.model").read_bytes() == (tmp_path / "b.model").read_bytes()
+    # The parameters of the preset: Fp is punctuation, and the two nouns and the sentence are brackets.
+    assert "Fp" in trained.evaluation_.parameters.delete_labels
+    assert trained.evaluate(tmp_path / "one.tbf").f1 == trained.evaluation_.f1
+    (tree,) = trained.predict([["El", "grupo", "anunció", "la", "compra", "."]])
+    assert [each.head for each in package.draw(tree, heads="cess").dependencies] == [2, 3, 0, 5, 3, 3]
+    with pytest.raises(UsageError, match="neither a file nor one of alpino, cess"):
+        package.CFG(treebank="ces").fit(BRACKETS)
+    assert package.evaluate(tree, tree, treebank="cess").parameters == trained.evaluation_.parameters
+    (tmp_path / "words.txt").write_text("El grupo anunció la compra .\n", "utf-8")
+    tsgkit("parse", "-q", "b.model", "-i", "words.txt", "-o", "out.conllu", "--format=conllu")
+    heads = [line.split("\t")[6] for line in (tmp_path / "out.conllu").read_text("utf-8").splitlines()[1:-1]]
+    assert heads == ["2", "3", "0", "5", "3", "3"]
+    scored = tsgkit("parse", "-q", "b.model", "--from-trees", "--treebank=cess", "-i", "one.tbf", "-o", "out.mrg")
+    assert f"aligned F1 {trained.evaluation_.aligned.f1:.2f}" in scored.stdout
+
+
 def test_nothing_is_written_unless_asked(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     tsgkit.train("village:dev", model="tsg", iterations=2, average=1)

@@ -15,6 +15,14 @@ def test_the_text_is_the_docstring_of_the_command(name):
     assert with_defaults(usage_text(name)) == importlib.import_module(f"tsgkit.tools.{name}").__doc__.strip()
 
 
+@pytest.mark.parametrize("name", command_names())
+def test_every_option_is_described_once(name):
+    """A line of a description that begins with an option would describe it again, and its value become a list."""
+    lines = [line.split() for line in usage_text(name).splitlines()]
+    described = [words[0].partition("=")[0] for words in lines if words and words[0].startswith("--")]
+    assert len(described) == len(set(described))
+
+
 def test_a_line_that_becomes_too_long_is_wrapped():
     text = with_choices("  --shape=NAME  of the {shapes} [default: a]", shapes=["a" * 60, "b" * 60])
     first, second = text.splitlines()

@@ -10,7 +10,8 @@ found, the phrases that are wrong in only one of them, and both trees side by si
 
 Options:
   --top=N              number of sentences to show, or all [default: 10]
-  --params=SET         collins, new, or an EVALB parameter file [default: collins]
+  --params=SET         collins, new, or an EVALB parameter file (default: collins, or those of --treebank)
+  --treebank=NAME      the preset of the treebank, or a file with one: its evaluation parameters
   --better=SYSTEM      only sentences on which this parser is better: A or B
   --no-trees           leave out the trees
   --html=FILE          write an HTML page with drawn trees, gold included, instead
@@ -28,10 +29,10 @@ from nltk.tree import Tree
 from tsgkit.cli import choice, command, integer, parse_arguments
 from tsgkit.drawing.terminal import columns, outline_lines, printable, wants_colour
 from tsgkit.errors import UsageError
-from tsgkit.evaluation import load_parameters
 from tsgkit.evaluation.differences import Difference, Differences, ScoredBracket, find_differences, phrases
 from tsgkit.evaluation.parameters import Parameters
 from tsgkit.files import open_output
+from tsgkit.options import parameters_of
 from tsgkit.report.comparison import comparison_page, marked_drawing
 from tsgkit.treebank.trees import words
 
@@ -96,7 +97,7 @@ def main(argv: list[str]) -> int:
     top = None if arguments["--top"] == "all" else integer(arguments, "--top", 1)
     when = choice(arguments, "--colour", COLOURS)
     better = choice(arguments, "--better", SYSTEMS) if arguments["--better"] is not None else None
-    parameters = load_parameters(arguments["--params"])
+    parameters = parameters_of(arguments)
     gold, first, second = (arguments[name] for name in ("GOLD", "A", "B"))
     if [gold, first, second].count("-") > 1:
         raise UsageError("only one of the files can be -, the standard input")

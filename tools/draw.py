@@ -10,8 +10,11 @@ substitution site, + an insertion, with a dashed line to its foot.
 
 Options:
   --model=MODEL            draw derivations with this model
+  --treebank=NAME          the preset of the treebank (see `tsgkit prepare`), or a file with one: how trees are read,
+                           and head rules
   --dependencies           draw dependencies, as arcs; as text, a table
-  --heads=RULES            for --dependencies: penn, leftmost, rightmost or a file [default: penn]
+  --heads=RULES            for --dependencies: penn, leftmost, rightmost, another preset or a file (default:
+                           those of --treebank, or penn)
   --format=FORMAT          text, svg (one tree), html (a complete page), latex (forest), png or pdf (one tree; these two
                            need matplotlib); by default that of the suffix of --output (.svg, .html, .tex, .png, .pdf),
                            or text
@@ -38,13 +41,12 @@ from tsgkit.drawing.arcs import ArcDrawing
 from tsgkit.drawing.terminal import wants_colour
 from tsgkit.errors import UsageError
 from tsgkit.models.model import Model
-from tsgkit.options import optional_integer
+from tsgkit.options import head_rules_of, optional_integer, preset_of
 from tsgkit.parsing.known_tree import NoDerivationError
 from tsgkit.report import Deriver
 from tsgkit.report.drawings import FORMATS, format_of, write_drawings
 from tsgkit.treebank import read_trees
-from tsgkit.treebank.dependencies import dependencies_of
-from tsgkit.treebank.heads import HeadRules
+from tsgkit.treebank.heads import PENN, HeadRules
 
 COLOURS = ("auto", "always", "never")
 
@@ -54,9 +56,10 @@ def drawings(arguments: dict[str, Any]) -> Iterator[Drawing | ArcDrawing]:
     first, number = optional_integer(arguments, "--first", 1), optional_integer(arguments, "--number", 1)
     if first is not None and number is not None:
         raise UsageError("--first and --number do not go together")
-    trees = enumerate(read_trees(arguments["TREEBANK"] or ["-"]), start=1)
+    preset = preset_of(arguments)
+    trees = enumerate(read_trees(arguments["TREEBANK"] or ["-"], treebank=preset), start=1)
     deriver = Deriver(Model.load(arguments["--model"])) if arguments["--model"] is not None else None
-    rules = HeadRules.load(arguments["--heads"]) if arguments["--dependencies"] else None
+    rules = HeadRules.parse(head_rules_of(arguments, PENN), "head rules") if arguments["--dependencies"] else None
     if rules is not None and deriver is not None:
         raise UsageError("--model and --dependencies do not go together: a derivation is not drawn as arcs")
     start = number - 1 if number is not None else 0
@@ -64,7 +67,7 @@ def drawings(arguments: dict[str, Any]) -> Iterator[Drawing | ArcDrawing]:
     for position, tree in itertools.islice(trees, start, number or first):
         n_found += 1
         if rules is not None:
-            yield ArcDrawing(dependencies_of(tree, rules))
+            yield ArcDrawing.of_tree(tree, rules, None if preset is None else preset.cleaning)
             continue
         if deriver is None:
             yield Drawing.of_tree(tree[0] if not tree.label() and len(tree) == 1 else tree)

@@ -29,6 +29,7 @@ Options:
                         another source, as annotated), one fragment per line: its count and its brackets, indented
                         by the depth of substitution, in the order of leftmost derivations; a + marks each
                         insertion at a node, which the next auxiliary tree fills
+  --treebank=NAME       for --derivation: the preset of the treebank (see `tsgkit prepare`), or a file with one
   --format=FORMAT       brackets, json, or discodop (fragment, tab, count, as disco-dop's fragments command
                         writes) [default: brackets]
   -q, --quiet           no messages
@@ -50,6 +51,7 @@ from tsgkit.inference.entry import entry_of, fragments_of
 from tsgkit.models.fragments import KINDS, SORTS, FragmentTable, with_bare_foot
 from tsgkit.models.model import Model
 from tsgkit.models.subcategories import SubcategoryTable
+from tsgkit.options import preset_of
 from tsgkit.parsing.known_tree import NoDerivationError
 from tsgkit.report.derivation import Derivation, Deriver
 from tsgkit.treebank import read_trees
@@ -222,10 +224,10 @@ def size_lines(table: FragmentTable, numbers: list[int], form: str) -> Iterator[
 # ---- derivations -----------------------------------------------------------------------------------------
 
 
-def derivations(deriver: Deriver, source: str, quiet: bool) -> Iterator[Derivation]:
-    """The most probable derivation of every tree of a source."""
-    n_empty = 0
-    for position, tree in enumerate(read_trees(source), start=1):
+def derivations(deriver: Deriver, arguments: dict[str, Any]) -> Iterator[Derivation]:
+    """The most probable derivation of every tree of --derivation."""
+    n_empty, source = 0, arguments["--derivation"]
+    for position, tree in enumerate(read_trees(source, treebank=preset_of(arguments)), start=1):
         try:
             derivation = deriver.derive(tree)
         except NoDerivationError as error:
@@ -234,7 +236,7 @@ def derivations(deriver: Deriver, source: str, quiet: bool) -> Iterator[Derivati
             n_empty += 1
         else:
             yield derivation
-    if n_empty and not quiet:
+    if n_empty and not arguments["--quiet"]:
         left_out = f"left out {n_empty} tree{'s'[: n_empty != 1]} without words"
         print(f"tsgkit: {source}: {left_out}", file=sys.stderr)
 
@@ -275,19 +277,18 @@ def main(argv: list[str]) -> int:
     arguments = parse_arguments(__doc__, argv)
     form, quiet = choice(arguments, "--format", FORMATS), arguments["--quiet"]
     top = top_of(arguments, 20)
-    source = arguments["--derivation"]
     check_together(arguments, form)
     model = Model.load(arguments["MODEL"])
     if arguments["--subcategories"] is not None or arguments["--hierarchy"] is not None:
         with open_output() as file:
             file.writelines(inspect_subcategories(arguments, model, form))
         return 0
-    deriver = Deriver(model) if source is not None else None
+    deriver = Deriver(model) if arguments["--derivation"] is not None else None
     table = deriver.table if deriver else fragments_of(model)
     numbers = selected(arguments, table)
     remark = ""
-    if deriver and source is not None:
-        lines = derivation_lines(derivations(deriver, source, quiet), form, bool(table.is_auxiliary.any()))
+    if deriver is not None:
+        lines = derivation_lines(derivations(deriver, arguments), form, bool(table.is_auxiliary.any()))
     elif arguments["--sizes"]:
         lines = size_lines(table, numbers, form)
         if table.is_auxiliary.any():

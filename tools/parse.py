@@ -4,10 +4,10 @@ Usage:
   tsgkit parse [options] MODEL...
   tsgkit parse -h | --help | --version
 
-One sentence a line, its words separated by blanks (those of ASCII; a no-break space is part of a word); one
-tree a line comes out, in the same order, over exactly these words, under the root of the treebank. An empty
-line gives an empty tree. Several models of the same treebank decide together (--product). A sentence that
-the grammar cannot analyse gets a fallback tree; how many did is said at the end, and --scores shows which.
+The input has one sentence per line, its words separated by spaces (those of ASCII; a no-break space is part of a
+word). The output has one tree per line, in the same order, over exactly these words, under the root of the treebank;
+an empty line gives an empty tree. Several models of the same treebank parse together (--product). A sentence that
+the grammar cannot analyse gets a fallback tree; the number of these is printed at the end, and --scores shows which.
 
 Options:
   --score=TREES            parse nothing; print for each of these trees (a file, a folder, - or another source,
@@ -16,15 +16,19 @@ Options:
   -i FILE, --input=FILE    sentences (plain, gzip or xz) [default: -]
   --from-trees             the input is a treebank (as for `tsgkit prepare`): parse the words of its trees, and print
                            the scores at the end; with --tags, the tags are those of the trees
-  --params=SET             for --from-trees: collins, new, or an EVALB parameter file [default: collins]
+  --treebank=NAME          for --from-trees and --score: the preset of the treebank (see `tsgkit prepare`), or a file
+                           with one
+  --params=SET             for --from-trees: collins, new, or an EVALB parameter file (default: those of --treebank, or
+                           of the model's treebank, or collins)
   -o FILE, --output=FILE   trees; a file appears when all is done (until then FILE.partial holds what there is), stdout
                            line by line [default: -]
   --resume                 continue from FILE.partial, if it exists: what is in it is not parsed again
   --force                  discard FILE.partial, if it exists; without one of these options, the job is refused then
   --format=FORMAT          of the output: brackets (trees), or conllu (dependencies, by head rules) [default: brackets]
-  --heads=RULES            for conllu: penn, leftmost, rightmost or a file [default: penn]
-  --tokenize               the input is raw text, one sentence a line: cut it into words as the Penn
-                           Treebank does
+  --heads=RULES            for conllu: penn, leftmost, rightmost, another preset or a file (default:
+                           those of --treebank, or of the model's treebank, or penn)
+  --tokenize               the input is raw text, one sentence per line: split it into words as in the Penn
+                           Treebank
   --tags=MODE              none, hard or soft; but for none, words come as word/TAG, and other tags are not
                            considered (hard) or count a hundredth (soft); the last slash counts, but not one
                            after a backslash; a word may have no tag [default: none]
@@ -70,6 +74,8 @@ import time
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
@@ -80,11 +86,11 @@ from tsgkit.archive import file_content
 from tsgkit.cli import choice, command, integer, parse_arguments
 from tsgkit.distributed import Backend
 from tsgkit.errors import TreebankError, UsageError
-from tsgkit.evaluation import evaluate, load_parameters
+from tsgkit.evaluation import Parameters, evaluate
 from tsgkit.evaluation.evalb import parameter_warnings
 from tsgkit.files import open_output
 from tsgkit.models.model import Model
-from tsgkit.options import backend_of, require_one
+from tsgkit.options import backend_of, head_rules_of, parameters_of, preset_of, require_one
 from tsgkit.overwriting import note_input
 from tsgkit.parser_options import parser_settings
 from tsgkit.parsing.lines import ChunkRescue, ParsedLine, ParsePlan, parse_chunk, shared_models
@@ -93,7 +99,7 @@ from tsgkit.progress import progress
 from tsgkit.resumable import PartialOutput
 from tsgkit.streams import chunks
 from tsgkit.treebank import read_trees
-from tsgkit.treebank.heads import rules_text
+from tsgkit.treebank.heads import PENN
 from tsgkit.treebank.sources import decode_lines
 from tsgkit.treebank.trees import is_preterminal, preorder
 from tsgkit.usage import with_registered
@@ -101,6 +107,21 @@ from tsgkit.usage import with_registered
 __doc__ = with_registered(__doc__)
 HERE = "here"
 FORMATS = ("brackets", "conllu")
+
+
+class Models:
+    """The models of the command line, each read once, when it is needed."""
+
+    def __init__(self, names: Sequence[str], contents: Sequence[bytes]) -> None:
+        self.names, self.contents = names, contents
+
+    @cached_property
+    def first(self) -> Model:
+        return Model.load(self.names[0], self.contents[0])
+
+    def all(self) -> list[Model]:
+        others = zip(self.names[1:], self.contents[1:], strict=True)
+        return [self.first, *(Model.load(*one) for one in others)]
 
 
 def plan_of(arguments: dict[str, Any]) -> ParsePlan:
@@ -112,8 +133,22 @@ def plan_of(arguments: dict[str, Any]) -> ParsePlan:
         kbest=integer(arguments, "--kbest", 1),
         scores=arguments["--scores"],
         confidence=arguments["--confidence"],
-        head_rules=rules_text(arguments["--heads"]) if is_conllu else "",
+        head_rules=head_rules_of(arguments, PENN) if is_conllu else "",
     )
+
+
+def require_files(paths: Sequence[str]) -> None:
+    """Refuse what is no file with the option that was perhaps meant."""
+    for path in paths[1:]:
+        if not Path(path).exists():
+            raise UsageError(f"{path}: there is no such model; sentences or trees to parse are named by --input")
+
+
+def with_heads_of_model(plan: ParsePlan, arguments: dict[str, Any], models: Models) -> ParsePlan:
+    """The plan with the head rules of the model's treebank, if the options name no others."""
+    if not plan.head_rules or arguments["--heads"] is not None or arguments["--treebank"] is not None:
+        return plan
+    return replace(plan, head_rules=models.first.preparation.head_rules or PENN)
 
 
 # ---- where trees go ------------------------------------------------------------------------------------------
@@ -149,7 +184,7 @@ class DirectOutput:
 
 
 @contextmanager
-def output_of(arguments: dict[str, Any], plan: ParsePlan, contents: list[bytes]) -> Iterator[Output]:
+def output_of(arguments: dict[str, Any], plan: ParsePlan, contents: Sequence[bytes]) -> Iterator[Output]:
     """Where trees go: stdout gets each as it comes, a file appears when all is done."""
     path = arguments["--output"]
     require_one(arguments, "--resume", "--force")
@@ -159,8 +194,8 @@ def output_of(arguments: dict[str, Any], plan: ParsePlan, contents: list[bytes])
         with streaming_output(path) as file:
             yield DirectOutput(file)
         return
-    models = [hashlib.sha256(content).hexdigest() for content in contents]
-    identity = {"version": __version__, "models": models, **plan.identity()}
+    digests = [hashlib.sha256(content).hexdigest() for content in contents]
+    identity = {"version": __version__, "models": digests, **plan.identity()}
     if arguments["--input"] != "-":
         note_input(arguments["--input"])  # before a file is opened to be written
     options = {name: arguments[f"--{name}"] for name in ("resume", "force")}
@@ -193,20 +228,21 @@ def streaming_output(path: str) -> Iterator[TextIO]:
 
 
 def parsed_lines(
-    arguments: dict[str, Any], plan: ParsePlan, contents: list[bytes], lines: Iterator[str], first_number: int
+    arguments: dict[str, Any], plan: ParsePlan, models: Models, lines: Iterator[str], first_number: int
 ) -> Iterator[tuple[str, list[ParsedLine]]]:
     """The output for all lines, in order, in portions, each with the place it comes from."""
-    names, threads = arguments["MODEL"], integer(arguments, "--threads", 1)
+    threads = integer(arguments, "--threads", 1)
     backend = remote_backend(arguments)
     if backend is None:
-        parser = parser_of([Model.load(*one) for one in zip(names, contents, strict=True)], plan.settings)
+        parser = parser_of(models.all(), plan.settings)
         for line in plan.parse_lines(parser, lines, first_number=first_number, threads=threads):
             yield HERE, [line]
         return
     size = integer(arguments, "--chunk", 1)
     numbered = ((first_number + size * place, chunk) for place, chunk in enumerate(chunks(lines, size)))
     try:
-        yield from backend.stream(parse_chunk, shared_models(plan, names, contents, threads), numbered, ChunkRescue())
+        shared = shared_models(plan, models.names, models.contents, threads)
+        yield from backend.stream(parse_chunk, shared, numbered, ChunkRescue())
     finally:
         backend.close()
 
@@ -262,22 +298,25 @@ def is_tree(line: str) -> bool:
     return len(trees) == 1 and not is_preterminal(trees[0])
 
 
-def gold_trees(arguments: dict[str, Any], plan: ParsePlan, contents: list[bytes]) -> list[Tree] | None:
+def gold_trees(arguments: dict[str, Any], plan: ParsePlan, models: Models) -> list[Tree] | None:
     """The clean trees of the input, if it is a treebank."""
     if not arguments["--from-trees"]:
         return None
     if plan.tokenize or plan.blank_line_ends or plan.scores or plan.confidence:
         raise UsageError("--from-trees: --tokenize, --format, --kbest, --scores and --confidence do not go with it")
-    cleaning = Model.load(arguments["MODEL"][0], contents[0]).preparation.cleaning
-    found = [tree for tree in map(cleaning.apply, read_trees(arguments["--input"])) if tree is not None]
+    cleaning = models.first.preparation.cleaning
+    trees = read_trees(arguments["--input"], treebank=preset_of(arguments))
+    found = [tree for tree in map(cleaning.apply, trees) if tree is not None]
     return [cleaning.undo(tree) for tree in found]
 
 
-def print_evaluation(arguments: dict[str, Any], gold: Sequence[Tree], parsed: list[str]) -> None:
+def print_evaluation(
+    arguments: dict[str, Any], gold: Sequence[Tree], parsed: list[str], parameters: Parameters
+) -> None:
     """The scores, on stdout unless the trees are there."""
     path = arguments["--output"]
     test = path if path != "-" and Path(path).is_file() else parsed
-    evaluation = evaluate(gold, test, load_parameters(arguments["--params"]))
+    evaluation = evaluate(gold, test, parameters)
     print(f"{arguments['--input']}: {evaluation.headline()}", file=sys.stderr if path == "-" else sys.stdout)
     if not arguments["--quiet"]:
         for warning in parameter_warnings(evaluation):
@@ -285,13 +324,13 @@ def print_evaluation(arguments: dict[str, Any], gold: Sequence[Tree], parsed: li
 
 
 def parse_all(
-    arguments: dict[str, Any], plan: ParsePlan, contents: list[bytes], output: Output, gold: Sequence[Tree] | None
+    arguments: dict[str, Any], plan: ParsePlan, models: Models, output: Output, gold: Sequence[Tree] | None
 ) -> "Tally":
     """Parse the input from where the output ends."""
     tally = Tally()
     read: deque[str] = deque()
     lines = remembering(output.skip(input_lines(arguments, gold)), read)
-    portions = parsed_lines(arguments, plan, contents, lines, output.n_done)
+    portions = parsed_lines(arguments, plan, models, lines, output.n_done)
     with progress(None, "parsing", "sentences", quiet=arguments["--quiet"]) as bar:
         for place, portion in portions:
             for parsed in portion:
@@ -344,7 +383,8 @@ def print_scores(arguments: dict[str, Any], plan: ParsePlan) -> None:
         raise UsageError("--resume and --backend are for parsing; --score parses nothing")
     parser = parser_of([Model.load(path) for path in arguments["MODEL"]], plan.settings)
     with streaming_output(arguments["--output"]) as output:
-        output.writelines(f"{parser.tree_log_probability(tree):.9f}\n" for tree in read_trees(arguments["--score"]))
+        trees = read_trees(arguments["--score"], treebank=preset_of(arguments))
+        output.writelines(f"{parser.tree_log_probability(tree):.9f}\n" for tree in trees)
 
 
 @command
@@ -354,14 +394,17 @@ def main(argv: list[str]) -> int:
     if arguments["--score"] is not None:
         print_scores(arguments, plan)
         return 0
-    contents = [file_content(path) for path in arguments["MODEL"]]
-    gold = gold_trees(arguments, plan, contents)
-    with output_of(arguments, plan, contents) as output:
-        tally = Tally() if output.is_finished else parse_all(arguments, plan, contents, output, gold)
+    require_files(arguments["MODEL"])
+    models = Models(arguments["MODEL"], [file_content(path) for path in arguments["MODEL"]])
+    plan = with_heads_of_model(plan, arguments, models)
+    gold = gold_trees(arguments, plan, models)
+    parameters = parameters_of(arguments, models.first.preparation.parameters) if gold is not None else None
+    with output_of(arguments, plan, models.contents) as output:
+        tally = Tally() if output.is_finished else parse_all(arguments, plan, models, output, gold)
     if not arguments["--quiet"]:
         tally.report(output.n_resumed)
-    if gold is not None:
-        print_evaluation(arguments, gold, tally.parsed)
+    if gold is not None and parameters is not None:
+        print_evaluation(arguments, gold, tally.parsed, parameters)
     return 0
 
 

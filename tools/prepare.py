@@ -40,8 +40,8 @@ Binarisation:
   --binarize=METHOD        none, right, left or centre-head [default: none]
   --horizontal=N           horizontal markovisation: siblings that an intermediate symbol names, or all [default: all]
   --vertical=N             vertical markovisation: 1 plain labels, 2 with the label of the parent, ... [default: 1]
-  --heads=RULES            for centre-head and conllu: penn, leftmost, rightmost or a file (default: that of the preset,
-                           or penn)
+  --heads=RULES            for centre-head and conllu: penn, leftmost, rightmost, another preset or a file (default:
+                           those of --treebank, or penn)
   --debinarize             undo a binarisation with these options instead of applying it
 
 Rare words:
@@ -76,15 +76,23 @@ from tsgkit.cli import choice, command, integer, parse_arguments
 from tsgkit.errors import UsageError
 from tsgkit.files import open_output
 from tsgkit.models.model import Model
-from tsgkit.options import binarization_of, cleaning_of, optional_integer, preset_of, reading_of, unknown_of
+from tsgkit.options import (
+    binarization_of,
+    cleaning_of,
+    facts_of_treebank,
+    head_rules_of,
+    optional_integer,
+    reading_of,
+    unknown_of,
+)
 from tsgkit.overwriting import note_output
 from tsgkit.progress import progress
 from tsgkit.treebank import Binarization, Cleaning, Lexicon, UnknownWords, prepare, write_trees
 from tsgkit.treebank.dependencies import write_conllu
 from tsgkit.treebank.formats import WRITERS
-from tsgkit.treebank.heads import HeadRules, rules_text
+from tsgkit.treebank.heads import PENN, HeadRules
 from tsgkit.treebank.prepare import Preparation, preparation_of, sample_trees, split_trees, statistics
-from tsgkit.treebank.presets import Preset, load_preset, preset_names
+from tsgkit.treebank.presets import load_preset, preset_names
 from tsgkit.treebank.trees import words
 from tsgkit.usage import with_registered
 
@@ -104,7 +112,7 @@ class Job:
     write_format: str
     heads: str
     quiet: bool
-    parameters: str
+    facts: dict[str, str]
     restore: Preparation | None
 
     def trees(self, trees: Iterator[Tree]) -> Iterator[Tree]:
@@ -123,7 +131,7 @@ class Job:
     def write(self, trees: Iterator[Tree], path: str, lexicon: Lexicon | None = None) -> Lexicon | None:
         """Write trees to a file; returns the closed vocabulary, if rare words are replaced."""
         if path.endswith(".npz"):
-            corpus = prepare(trees, self.cleaning, self.binarization, self.unknown, lexicon, parameters=self.parameters)
+            corpus = prepare(trees, self.cleaning, self.binarization, self.unknown, lexicon, **self.facts)
             corpus.save(path)
             return preparation_of(corpus).lexicon
         encoded = self.trees(trees)
@@ -151,7 +159,6 @@ def job_of(arguments: dict[str, Any]) -> Job:
         raise UsageError("--write=conllu is for trees that are not binarised: leave out --binarize")
     if arguments["--statistics"] and arguments["--split"]:
         raise UsageError("--statistics cannot be combined with --split: run it on the parts")
-    preset = preset_of(arguments)
     return Job(
         cleaning=cleaning_of(arguments),
         binarization=binarization,
@@ -159,18 +166,11 @@ def job_of(arguments: dict[str, Any]) -> Job:
         unknown=unknown_of(arguments),
         output=arguments["--output"],
         write_format=choice(arguments, "--write", WRITERS.names),
-        heads=heads_of(arguments, preset),
+        heads=head_rules_of(arguments, PENN),
         quiet=arguments["--quiet"],
-        parameters="" if preset is None else preset.parameters,
+        facts=facts_of_treebank(arguments),
         restore=restore_of(arguments),
     )
-
-
-def heads_of(arguments: dict[str, Any], preset: Preset | None) -> str:
-    """The text of the head rules of --heads, or else of --treebank, or else the default."""
-    if arguments["--heads"] is None and preset is not None and preset.rules is not None:
-        return preset.rules
-    return rules_text(arguments["--heads"] or (Binarization.heads if preset is None else preset.heads))
 
 
 def restore_of(arguments: dict[str, Any]) -> Preparation | None:

@@ -12,7 +12,9 @@ file that loads nothing from the network. Needs matplotlib: pip install 'tsgkit[
 Options:
   -o FILE, --output=FILE   output file
   --dev=TREEBANK           parse this treebank (as for `tsgkit prepare`) and report the scores
-  --params=SET             for --dev: collins, new, or an EVALB parameter file [default: collins]
+  --treebank=NAME          for --dev: the preset of the treebank (see `tsgkit prepare`), or a file with one
+  --params=SET             for --dev: collins, new, or an EVALB parameter file (default: those of --treebank, or of the
+                           model's treebank, or collins)
   --fragments=N            number of fragments, and of auxiliary trees, to show [default: 24]
   --derivations=N          number of sentences with derivations to show [default: 6]
   --worst=N                number of sentences with the lowest F1 to show, or of those that differ most [default: 10]
@@ -28,10 +30,10 @@ import time
 from typing import Any
 
 from tsgkit.cli import command, integer, parse_arguments
-from tsgkit.evaluation import load_parameters
 from tsgkit.evaluation.evalb import parameter_warnings
 from tsgkit.files import open_output
 from tsgkit.models.model import Model
+from tsgkit.options import parameters_of, preset_of
 from tsgkit.parsing import Parse
 from tsgkit.parsing.product import parser_of
 from tsgkit.progress import progress
@@ -44,7 +46,8 @@ from tsgkit.treebank.trees import words
 def parsed(arguments: dict[str, Any], models: list[Model]) -> dict[str, Any]:
     """The clean trees of the treebank to parse, the parses of their sentences, and how long they took."""
     source, cleaning = arguments["--dev"], models[0].preparation.cleaning
-    clean = [tree for tree in map(cleaning.apply, read_trees(source)) if tree is not None]
+    trees = read_trees(source, treebank=preset_of(arguments))
+    clean = [tree for tree in map(cleaning.apply, trees) if tree is not None]
     parser = parser_of(models)
     sentences = [(words(tree), None) for tree in clean]
     threads, started = integer(arguments, "--threads", 1), time.perf_counter()
@@ -67,7 +70,7 @@ def main(argv: list[str]) -> int:
     )
     models = [Model.load(path) for path in arguments["MODEL"]]
     names = [os.path.basename(path) for path in arguments["MODEL"]]
-    parameters = load_parameters(arguments["--params"])
+    parameters = parameters_of(arguments, models[0].preparation.parameters)
     reports = []
     for group in grouped([model.kind for model in models]):
         own = [models[number] for number in group], [names[number] for number in group]

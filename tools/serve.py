@@ -17,6 +17,9 @@ Options:
   --proxy=ADDRESS      of a reverse proxy: its X-Forwarded-For header says who sends a request
   --examples=TREEBANK  example sentences with gold trees to compare with (as for `tsgkit prepare`); unless given,
                        training sentences, where the model keeps them
+  --treebank=NAME      for --examples: the preset of the treebank (see `tsgkit prepare`), or a file with one
+  --heads=RULES        for dependencies: penn, leftmost, rightmost, another preset or a file (default:
+                       those of --treebank, or of the model's treebank, or penn)
   --max-length=N       words of a sentence [default: 100]
   --max-body=BYTES     of a request [default: 65536]
   --max-memory=MB      of the chart of a sentence, for every thread [default: 512]
@@ -41,6 +44,7 @@ from typing import Any
 from tsgkit.cli import command, integer, number, parse_arguments
 from tsgkit.errors import UsageError
 from tsgkit.models.model import Model
+from tsgkit.options import head_rules_of, preset_of
 from tsgkit.parser_options import parser_settings
 from tsgkit.report.examples import Examples
 from tsgkit.report.limits import ConnectionLimits, Limits
@@ -110,8 +114,10 @@ def main(argv: list[str]) -> int:
     models = [Model.load(path) for path in paths]
     examples = None
     if arguments["--examples"] is not None:
-        examples = Examples.of_treebank(read_trees(arguments["--examples"]), arguments["--examples"], models[0])
-    service = ParseService(models, [os.path.basename(path) for path in paths], limits, settings, examples)
+        trees = read_trees(arguments["--examples"], treebank=preset_of(arguments))
+        examples = Examples.of_treebank(trees, arguments["--examples"], models[0])
+    names = [os.path.basename(path) for path in paths]
+    service = ParseService(models, names, limits, settings, examples, head_rules=head_rules_of(arguments))
     app = create_app(service, HostCheck(allowed_names(arguments), only_local=is_loopback(host)))
     connections = asked.within_descriptors()
     if connections != asked and not arguments["--quiet"]:

@@ -55,7 +55,8 @@ Binarisation:
                            {default}
   --vertical=N             1: plain labels; 2: with the label of the parent; ... (vertical markovisation)
                            {default}
-  --heads=RULES            for centre-head: penn, leftmost, rightmost or a file (default: that of the preset, or penn)
+  --heads=RULES            for centre-head, and for dependencies of parses: penn, leftmost, rightmost, another preset
+                           or a file (default: those of --treebank, or penn)
 
 Rare words:
   --unknown=MODEL          {unknown_words} {default}
@@ -160,8 +161,8 @@ from tsgkit.options import (
     backend_of,
     binarization_of,
     cleaning_of,
+    facts_of_treebank,
     parameters_of,
-    preset_of,
     reading_of,
     require_one,
     seed_of,
@@ -190,9 +191,7 @@ def corpus_of(arguments: dict[str, Any], reading: Reading) -> FlatCorpus:
     binarization, unknown = binarization_of(arguments), unknown_of(arguments)
     require_both(binarization, unknown)
     trees = progress(reading.trees(sources), "reading", "trees", quiet=arguments["--quiet"])
-    preset = preset_of(arguments)
-    parameters = "" if preset is None else preset.parameters
-    return prepare(trees, cleaning_of(arguments), binarization, unknown, parameters=parameters)
+    return prepare(trees, cleaning_of(arguments), binarization, unknown, **facts_of_treebank(arguments))
 
 
 def require_both(binarization: Binarization | None, unknown: UnknownWords | Lexicon | None) -> None:

@@ -6,16 +6,18 @@ and the same results. Nothing is written to a file unless a path is given.
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Literal, Unpack, overload
 
 from nltk.tree import Tree
 
 from tsgkit.drawing import Drawing
 from tsgkit.drawing.arcs import ArcDrawing
 from tsgkit.errors import UsageError
-from tsgkit.estimators import Callback, Estimator, estimator_of
+from tsgkit.estimator_parameters import CommonParameters, InsertionParameters, SrtsgParameters, TsgParameters
+from tsgkit.estimators import CFG, SRTSG, TSG, Callback, Estimator, InsertionTSG, estimator_of
 from tsgkit.evaluation import Evaluation, Parameters
 from tsgkit.evaluation import evaluate as evaluate_lines
+from tsgkit.evaluation.parameters import DEFAULT_PARAMETERS, parameters_named
 from tsgkit.models.model import Model
 from tsgkit.parsing.base import require_words
 from tsgkit.parsing.parse import Parse
@@ -26,20 +28,67 @@ from tsgkit.raw_text.in_memory import RawText
 from tsgkit.report.derivation import derivation_of
 from tsgkit.report.drawings import write_drawings
 from tsgkit.treebank import sources
-from tsgkit.treebank.dependencies import dependencies_of
 from tsgkit.treebank.heads import HeadRules
+from tsgkit.treebank.presets import head_rules_named, load_preset
 from tsgkit.treebank.sources import Trees
 
 # A trained model: an estimator, a model, or the path of a file.
 AnyModel = Estimator | Model | str | os.PathLike[str]
 
 
+@overload
+def train(
+    trees: Trees,
+    model: Literal["srtsg"] = "srtsg",
+    *,
+    dev: Trees | None = None,
+    params: str | Parameters | None = None,
+    raw: RawText | None = None,
+    raw_settings: RawTextSettings | None = None,
+    callback: Callback | None = None,
+    **settings: Unpack[SrtsgParameters],
+) -> SRTSG: ...
+@overload
+def train(
+    trees: Trees,
+    model: Literal["tsg"],
+    *,
+    dev: Trees | None = None,
+    params: str | Parameters | None = None,
+    raw: RawText | None = None,
+    raw_settings: RawTextSettings | None = None,
+    callback: Callback | None = None,
+    **settings: Unpack[TsgParameters],
+) -> TSG: ...
+@overload
+def train(
+    trees: Trees,
+    model: Literal["insertion"],
+    *,
+    dev: Trees | None = None,
+    params: str | Parameters | None = None,
+    raw: RawText | None = None,
+    raw_settings: RawTextSettings | None = None,
+    callback: Callback | None = None,
+    **settings: Unpack[InsertionParameters],
+) -> InsertionTSG: ...
+@overload
+def train(
+    trees: Trees,
+    model: Literal["cfg"],
+    *,
+    dev: Trees | None = None,
+    params: str | Parameters | None = None,
+    **settings: Unpack[CommonParameters],
+) -> CFG: ...
+@overload
+def train(trees: Trees, model: str, **options: Any) -> Estimator: ...
 def train(
     trees: Trees,
     model: str = "srtsg",
     *,
     dev: Trees | None = None,
-    params: str | Parameters = "collins",
+    params: str | Parameters | None = None,
     raw: RawText | None = None,
     raw_settings: RawTextSettings | None = None,
     seed: int = 0,
@@ -56,8 +105,8 @@ def train(
         ``cfg``, ``tsg``, ``insertion`` or ``srtsg``, or a model of another package.
     dev : as `trees`, optional
         Held-out trees to score the model on; the result is its `evaluation_`.
-    params : str or Parameters
-        For `dev`: ``collins``, ``new``, or an EVALB parameter file.
+    params : str or Parameters, optional
+        For `dev`: ``collins``, ``new``, or an EVALB parameter file; unless given, those of `treebank`, or ``collins``.
     raw : path, or iterable of paths or of sentences, optional
         Sentences without trees to learn from, too; see `Estimator.fit`.
     raw_settings : RawTextSettings, optional
@@ -67,8 +116,8 @@ def train(
     callback : callable, optional
         Called with a `tsgkit.estimators.Progress` after every iteration; the training stops when it returns True.
     **settings
-        Parameters of the estimator: settings of the model, `threads`, `cleaning`, `binarization`, `unknown` and
-        `parsing`.
+        Parameters of the estimator: settings of the model, `threads`, `treebank`, `cleaning`, `binarization`,
+        `unknown` and `parsing`.
 
     Returns
     -------
@@ -82,7 +131,7 @@ def train(
     <TSG(average=1, iterations=10, seed=1) trained on 65 trees, ... rules>
     """
     estimator = estimator_of(model)(seed=seed, **settings)
-    held_out = None if dev is None else read_trees(dev)
+    held_out = None if dev is None else read_trees(dev, treebank=estimator.treebank)
     estimator.fit(trees, raw=raw, raw_settings=raw_settings, callback=callback)
     if held_out is not None:
         estimator.evaluation_ = estimator.evaluate(held_out, params)
@@ -156,7 +205,9 @@ def trained_model(given: AnyModel) -> Model:
     return given if isinstance(given, Model) else Model.load(given)
 
 
-def evaluate(gold: Trees, test: Trees, params: str | Parameters = "collins") -> Evaluation:
+def evaluate(
+    gold: Trees, test: Trees, params: str | Parameters | None = None, *, treebank: str | None = None
+) -> Evaluation:
     """Score parses against gold trees, as ``tsgkit eval`` does.
 
     Parameters
@@ -164,8 +215,10 @@ def evaluate(gold: Trees, test: Trees, params: str | Parameters = "collins") -> 
     gold, test : path, nltk.Tree, str, or iterable of them
         A file with one tree per line, or the trees; a string that begins with a bracket is a tree. ``None`` or an empty
         string in an iterable is a failed parse.
-    params : str or Parameters
-        ``collins``, ``new``, or an EVALB parameter file.
+    params : str or Parameters, optional
+        ``collins``, ``new``, or an EVALB parameter file; unless given, those of `treebank`, or ``collins``.
+    treebank : str, optional
+        The preset of a treebank, or a file with one: its parameters.
 
     Examples
     --------
@@ -173,6 +226,8 @@ def evaluate(gold: Trees, test: Trees, params: str | Parameters = "collins") -> 
     >>> evaluate(gold, "(TOP (S (NP (PRP I)) (VP (VBD saw)) (NP (PRP you))))").f1
     75.0
     """
+    if params is None:
+        params = parameters_named(DEFAULT_PARAMETERS if treebank is None else load_preset(treebank).parameters)
     return evaluate_lines(scored_trees(gold), scored_trees(test), params)
 
 
@@ -194,7 +249,7 @@ def read_trees(trees: Trees, **options: Any) -> list[Tree]:
         A file (plain, gzip or xz), a folder, a glob pattern, ``nltk:NAME``, ``village:train`` and so on; or the trees
         themselves, as `nltk.Tree` or as strings that begin with a bracket.
     **options
-        Those of `tsgkit.treebank.read_trees`: ``format``, ``encoding``, ...
+        Those of `tsgkit.treebank.read_trees`: ``treebank`` (a preset), ``format``, ``encoding``, ...
 
     Examples
     --------
@@ -225,7 +280,8 @@ def draw(
     model : Estimator, Model or path, optional
         Draw the derivation, each fragment in a different colour.
     heads : str or path, optional
-        Draw dependencies by these head rules, as arcs: ``penn``, ``leftmost``, ``rightmost`` or a file.
+        Draw dependencies by these head rules, as arcs: ``penn``, ``leftmost``, ``rightmost``, another preset, or a
+        file.
 
     Returns
     -------
@@ -250,7 +306,7 @@ def draw(
         raise UsageError("a derivation is not drawn as arcs: give model or heads, not both")
     drawing: Drawing | ArcDrawing
     if heads is not None:
-        drawing = ArcDrawing(dependencies_of(found[0], HeadRules.load(heads)))
+        drawing = ArcDrawing.of_tree(found[0], HeadRules.parse(head_rules_named(heads), str(heads)))
     elif model is not None:
         drawing = derivation_of(trained_model(model), found[0]).drawing()
     else:

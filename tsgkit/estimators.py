@@ -10,13 +10,14 @@ import inspect
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from html import escape
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 from nltk.tree import Tree
 
 from tsgkit.errors import UsageError, did_you_mean
+from tsgkit.estimator_parameters import CommonParameters, InsertionParameters, SrtsgParameters, TsgParameters
 from tsgkit.evaluation import Evaluation, Parameters
 from tsgkit.inference.entry import MODELS, ModelEntry, entry_of
 from tsgkit.inference.loop import RunInMemory
@@ -34,13 +35,15 @@ from tsgkit.parsing.parser import Parser
 from tsgkit.parsing.settings import ParserSettings
 from tsgkit.raw_text import RawTextSettings
 from tsgkit.raw_text.in_memory import RawText, corpus_with_raw_text, raw_sentences, shifted
-from tsgkit.treebank import Binarization, Cleaning, UnknownWords, prepare
+from tsgkit.treebank import Binarization, Cleaning, FlatCorpus, UnknownWords, prepare
+from tsgkit.treebank.presets import Preset, facts_of_preset, load_preset
 from tsgkit.treebank.sources import Trees, read_trees
 
 # Parameters of all estimators besides the settings of their models, with their defaults.
 COMMON: dict[str, Any] = {
     "seed": 0,
     "threads": 1,
+    "treebank": None,
     "cleaning": None,
     "binarization": None,
     "unknown": None,
@@ -96,8 +99,11 @@ class Estimator:
         The same seed gives the same model.
     threads : int
         For training, where the model can, and for parsing; the result does not depend on it.
+    treebank : str, optional
+        The preset of the treebank, such as ``cess``, or a file with one: how trees are read and cleaned, head rules,
+        and parameters of the evaluation; ``tsgkit prepare --list-presets`` lists all.
     cleaning : Cleaning, optional
-        How trees are cleaned; the default steps unless given.
+        How trees are cleaned; unless given, as the preset says, or by the default steps.
     binarization : Binarization, optional
         Unless given, the default of the model.
     unknown : UnknownWords, optional
@@ -119,6 +125,13 @@ class Estimator:
     kind: ClassVar[str]
     history_: dict[str, list[float]]
     evaluation_: Evaluation | None
+    seed: int
+    threads: int
+    treebank: str | None
+    cleaning: Cleaning | None
+    binarization: Binarization | None
+    unknown: UnknownWords | None
+    parsing: ParserSettings | None
 
     def __init__(self, **params: Any) -> None:
         names = self._param_names()
@@ -233,11 +246,7 @@ class Estimator:
         Estimator
             Itself.
         """
-        entry = self._entry()
-        binarization: Binarization = getattr(self, "binarization", None) or entry.binarization
-        unknown: UnknownWords = getattr(self, "unknown", None) or entry.unknown
-        corpus = prepare(read_trees(trees), getattr(self, "cleaning", None), binarization, unknown)
-        params = self.get_params()
+        params, corpus = self.get_params(), self._corpus(trees)
         options = {"seed": params["seed"], "threads": params["threads"]}
         begin = None if start is None else Start(start)
         training = Training(corpus, self.settings(), **options, begin=begin)
@@ -255,6 +264,23 @@ class Estimator:
         self.history_, self.evaluation_ = run.history, None
         return self
 
+    @property
+    def _preset(self) -> Preset | None:
+        return None if self.treebank is None else load_preset(self.treebank)
+
+    def _corpus(self, trees: Trees) -> FlatCorpus:
+        """The prepared treebank."""
+        entry, preset = self._entry(), self._preset
+        binarization = self.binarization or entry.binarization
+        facts = {}
+        if preset is not None:
+            facts = facts_of_preset(preset)
+            if self.binarization is None:
+                binarization = replace(binarization, heads=preset.heads, rules=preset.rules)
+        cleaning = self.cleaning if preset is None or self.cleaning is not None else preset.cleaning
+        found = read_trees(trees, treebank=preset)
+        return prepare(found, cleaning, binarization, self.unknown or entry.unknown, **facts)
+
     # ---- parsing -------------------------------------------------------------------------------------
 
     @property
@@ -268,8 +294,7 @@ class Estimator:
     def parser(self) -> Parser:
         """The parser of the trained model."""
         if self._parser is None:
-            settings: ParserSettings | None = getattr(self, "parsing", None)
-            self._parser = Parser(self.model, settings)
+            self._parser = Parser(self.model, self.parsing)
         return self._parser
 
     def predict(self, sentences: Iterable[Sequence[str]]) -> list[Tree]:
@@ -281,7 +306,7 @@ class Estimator:
             The words of each sentence.
         """
         checked = ((require_words(words), None) for words in sentences)
-        return [parse.tree for parse in self.parser.parse_batch(checked, threads=self.get_params()["threads"])]
+        return [parse.tree for parse in self.parser.parse_batch(checked, threads=self.threads)]
 
     def parse(
         self,
@@ -317,19 +342,19 @@ class Estimator:
         """
         return self.evaluate(trees).aligned.f1
 
-    def evaluate(self, trees: Trees, params: str | Parameters = "collins") -> Evaluation:
+    def evaluate(self, trees: Trees, params: str | Parameters | None = None) -> Evaluation:
         """Parse the words of held-out trees and score the result.
 
         Parameters
         ----------
         trees
             As for `fit`.
-        params : str or Parameters
-            Parameters of EVALB: ``collins``, ``new``, or a file.
+        params : str or Parameters, optional
+            Parameters of EVALB: ``collins``, ``new``, or a file; unless given, those of the treebank's preset, or
+            ``collins``.
         """
-        given = self.get_params()
-        held_out = list(read_trees(trees))
-        return held_out_score(self.model, held_out, given["parsing"], params=params, threads=given["threads"])
+        held_out = list(read_trees(trees, treebank=self._preset))
+        return held_out_score(self.model, held_out, self.parsing, params=params, threads=self.threads)
 
     # ---- what was learned ------------------------------------------------------------------------------
 
@@ -458,6 +483,9 @@ class CFG(Estimator):
     """
 
     kind = "cfg"
+    if TYPE_CHECKING:
+
+        def __init__(self, **params: Unpack[CommonParameters]) -> None: ...
 
 
 class TSG(Estimator):
@@ -476,6 +504,9 @@ class TSG(Estimator):
     """
 
     kind = "tsg"
+    if TYPE_CHECKING:
+
+        def __init__(self, **params: Unpack[TsgParameters]) -> None: ...
 
 
 class InsertionTSG(Estimator):
@@ -491,6 +522,9 @@ class InsertionTSG(Estimator):
     """
 
     kind = "insertion"
+    if TYPE_CHECKING:
+
+        def __init__(self, **params: Unpack[InsertionParameters]) -> None: ...
 
 
 class SRTSG(Estimator):
@@ -508,6 +542,9 @@ class SRTSG(Estimator):
     """
 
     kind = "srtsg"
+    if TYPE_CHECKING:
+
+        def __init__(self, **params: Unpack[SrtsgParameters]) -> None: ...
 
 
 ESTIMATORS: dict[str, type[Estimator]] = {each.kind: each for each in (CFG, TSG, InsertionTSG, SRTSG)}

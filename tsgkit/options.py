@@ -14,7 +14,7 @@ from tsgkit.evaluation.parameters import DEFAULT_PARAMETERS, Parameters, load_pa
 from tsgkit.treebank import Binarization, Cleaning, UnknownWords, read_trees
 from tsgkit.treebank.binarize import METHODS
 from tsgkit.treebank.formats import AUTO, READERS, split_format
-from tsgkit.treebank.presets import Preset, load_preset
+from tsgkit.treebank.presets import Preset, facts_of_preset, head_rules_named, load_preset, preset_names, remembered
 from tsgkit.treebank.relabel import read_relabelling
 from tsgkit.treebank.sources import lost_share
 from tsgkit.treebank.unknown.model import UNKNOWN_WORDS
@@ -97,12 +97,27 @@ def preset_of(arguments: dict[str, Any]) -> Preset | None:
     return None if arguments["--treebank"] is None else load_preset(arguments["--treebank"])
 
 
-def parameters_of(arguments: dict[str, Any]) -> Parameters:
-    """The EVALB parameters of --params, or else of --treebank, or else the default."""
+def parameters_of(arguments: dict[str, Any], of_model: str = "") -> Parameters:
+    """The EVALB parameters of --params, or else of --treebank, or else of the model's treebank, or else the default."""
+    if arguments["--params"] is not None:
+        return load_parameters(arguments["--params"])
     preset = preset_of(arguments)
-    if arguments["--params"] is not None or preset is None:
-        return load_parameters(arguments["--params"] or DEFAULT_PARAMETERS)
-    return parameters_named(preset.parameters)
+    return parameters_named((of_model if preset is None else preset.parameters) or DEFAULT_PARAMETERS)
+
+
+def head_rules_of(arguments: dict[str, Any], default: str = "") -> str:
+    """The text of the head rules of --heads, or else of --treebank, or else the default."""
+    preset = preset_of(arguments)
+    if arguments["--heads"] is not None:
+        return head_rules_named(arguments["--heads"])
+    return default if preset is None else preset.head_rules
+
+
+def facts_of_treebank(arguments: dict[str, Any]) -> dict[str, Any]:
+    """What a model remembers of its treebank, as arguments of `prepare`; --heads wins."""
+    preset = preset_of(arguments)
+    facts = {} if preset is None else facts_of_preset(preset)
+    return facts | {"head_rules": remembered(head_rules_of(arguments))}
 
 
 def cleaning_of(arguments: dict[str, Any]) -> Cleaning:
@@ -131,9 +146,13 @@ def binarization_of(arguments: dict[str, Any]) -> Binarization | None:
         return None
     horizontal = None if arguments["--horizontal"] == "all" else integer(arguments, "--horizontal", 0)
     vertical, preset = integer(arguments, "--vertical", 1), preset_of(arguments)
-    if arguments["--heads"] is None and preset is not None:
-        return Binarization(method, horizontal, vertical, preset.heads, rules=preset.rules)
-    return Binarization(method, horizontal, vertical, arguments["--heads"] or Binarization.heads)
+    if arguments["--heads"] in preset_names():
+        preset = load_preset(arguments["--heads"])
+    elif arguments["--heads"] is not None:
+        return Binarization(method, horizontal, vertical, arguments["--heads"])
+    if preset is None:
+        return Binarization(method, horizontal, vertical)
+    return Binarization(method, horizontal, vertical, preset.heads, rules=preset.rules)
 
 
 def unknown_of(arguments: dict[str, Any]) -> UnknownWords | None:

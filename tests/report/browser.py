@@ -46,7 +46,8 @@ class Browser:
         scheme = "dark" if dark else "light"
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-        width, height = size
+        self.width, height = size
+        width = self.width
         metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
         self.driver.get("about:blank")
@@ -72,8 +73,8 @@ class Browser:
         return path
 
     def wide(self):
-        """By how many pixels the page is wider than the window."""
-        return self.driver.execute_script("return document.documentElement.scrollWidth - window.innerWidth")
+        """By how many pixels the page is wider than the window was when it was opened: that of a phone grows with it."""
+        return self.driver.execute_script("return document.documentElement.scrollWidth") - self.width
 
     def close(self):
         self.driver.quit()

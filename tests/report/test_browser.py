@@ -173,6 +173,29 @@ def test_the_derivation_has_colours_and_says_why(page):
     assert "lit" in page.one("#fragment-0").get_attribute("class")
 
 
+def test_dependencies_are_arcs_and_a_table(page):
+    page.parse()
+    assert not page.one("#dependencies").is_displayed()
+    page.one("#tab-dependencies").click()
+    assert (
+        page.driver.execute_script(
+            "return [...document.querySelectorAll('#picture .word')].map(word => word.textContent)"
+        )
+        == WORDS
+    )
+    assert len(page.all("#picture path")) == len(WORDS)
+    assert "head rules" in page.one("#hint").text
+    page.driver.execute_script("document.querySelector('.bar').scrollIntoView()")
+    page.browser.picture("serve-dependencies")
+    page.one("#dependencies summary").click()
+    rows = [row.text for row in page.all("#dependencies tbody tr")]
+    assert len(rows) == len(WORDS)
+    assert rows[2] == "3 wants VBZ – root"
+    assert rows[1] == "2 sister NN 3 wants NP"
+    page.one("#tab-tree").click()
+    assert not page.one("#dependencies").is_displayed()
+
+
 def test_what_else_could_stand_at_a_node(page):
     page.parse()
     nodes = page.driver.execute_script("return state.answer.trees[0].nodes")
@@ -325,8 +348,10 @@ def test_the_page_is_accessible(browser, address, axe, size, dark):
     assert violations(page.driver, axe) == []
     page.driver.execute_script("document.querySelector('#picture .node').dispatchEvent(new MouseEvent('click'))")
     page.one("#gold-details summary").click()
-    for view in ("derivation", "gold"):
+    for view in ("derivation", "gold", "dependencies"):
         page.one(f"#tab-{view}").click()
+        if view == "dependencies":
+            page.one("#dependencies summary").click()
         assert violations(page.driver, axe) == []
     page.one("#sentence").send_keys("\n")
     page.driver.execute_script("find('sentence').value = 'a b\\nc d'; find('ask').requestSubmit()")
@@ -384,25 +409,36 @@ def test_copies(page):
         " const blob = await item.getType('image/png');"
         " window.copied.push([...new Uint8Array(await blob.arrayBuffer())].slice(0, 24)); };"
     )
-    for number, form in enumerate(("brackets", "svg", "png", "latex"), start=1):
+    for number, form in enumerate(("brackets", "svg", "png", "latex", "conllu"), start=1):
         page.one(f"[data-copy={form}]").click()
         page.wait(lambda number=number: page.driver.execute_script("return window.copied.length") == number)
-    brackets, svg, png, latex = page.driver.execute_script("return window.copied")
+    brackets, svg, png, latex, conllu = page.driver.execute_script("return window.copied")
     assert brackets == page.one("#trees label:has(:checked) code").text
     assert svg.startswith("<svg ")
     assert "prefers-color-scheme:dark" in svg
     assert bytes(png[:8]) == b"\x89PNG\r\n\x1a\n"
     assert int.from_bytes(bytes(png[16:20])) > 300
     assert "\\begin{forest}" in latex
+    assert conllu.splitlines()[0] == f"# text = {' '.join(WORDS)}"
+    page.one("#tab-dependencies").click()
+    page.one("[data-copy=latex]").click()
+    page.wait(lambda: page.driver.execute_script("return window.copied.length") == 6)
+    assert "\\begin{dependency}" in page.driver.execute_script("return window.copied[5]")
 
 
 @pytest.mark.parametrize(("name", "size", "dark"), [("dark", DESKTOP, True), ("phone", PHONE, False)])
 def test_dark_and_narrow(browser, address, name, size, dark):
     browser.open(address, size=size, dark=dark)
     page = Shown(browser)
+    page.wait(lambda: page.all("#examples button"))
+    assert browser.wide() <= 0
+    page.all("#examples button")[2].click()
+    page.wait(lambda: page.all("#picture svg"))
+    for view in ("tree", "derivation", "dependencies", "gold"):
+        page.one(f"#tab-{view}").click()
+        assert browser.wide() <= 0, view
     page.parse()
     page.one("#tab-derivation").click()
-    assert browser.wide() <= 0
     paper = page.one("body").value_of_css_property("background-color")
     assert (paper == "rgba(255, 255, 255, 1)") != dark
     if size == PHONE:

@@ -18,11 +18,13 @@ from report.conftest import KINDS
 from tsgkit._work_limit import WorkLimit
 from tsgkit.errors import CancelledError, UsageError
 from tsgkit.evaluation import evaluate
+from tsgkit.models.model import Model
 from tsgkit.parsing import Parser
 from tsgkit.report.examples import Examples
 from tsgkit.report.limits import Limits
 from tsgkit.report.service import ParseService, RequestError
 from tsgkit.tools import serve as serve_command
+from tsgkit.tools import train as train_command
 from tsgkit.treebank import load
 from tsgkit.treebank.brackets import format_tree
 
@@ -106,6 +108,35 @@ def test_derivation_by_another_model(ask):
     assert (first["model"], second["model"]) == ("one", "two")
     names = [each["fragment"] for each in second["trees"][0]["derivation"]["fragments"]]
     assert any("-0" in name or "-1" in name for name in names)
+
+
+def test_dependencies(ask, services):
+    (tree,) = ask({"words": ["the", "old", "man", "smiled", "."]})["trees"]
+    found = tree["dependencies"]
+    assert [(each["word"], each["head"], each["label"]) for each in found["words"]] == [
+        *(("the", 3, "DT"), ("old", 3, "JJ"), ("man", 4, "NP"), ("smiled", 0, "root"), (".", 4, ".")),
+    ]
+    assert found["svg"].startswith("<svg")
+    assert "<style>" not in found["svg"]
+    assert "\\depedge{4}{3}{NP}" in found["latex"]
+    assert found["conllu"].count("\n") == 7
+
+
+def test_the_treebank_of_the_model_decides_on_punctuation_and_heads(tmp_path):
+    """Of brackets around punctuation, and of heads, the parameters for another treebank know nothing."""
+    preset = tmp_path / "own.toml"
+    preset.write_text('[heads]\ntable = "rightmost"\n[evaluate]\npunctuation = ["PU"]\n')
+    trees = tmp_path / "own.mrg"
+    trees.write_text("(S (N a) (V b) (PU c))\n" * 3)
+    command = ["--quiet", "--model=cfg", f"--treebank={preset}", f"--output={tmp_path / 'm'}", str(trees)]
+    assert train_command.main(command) == 0
+    service = ParseService([Model.load(tmp_path / "m")], ["m"], Limits())
+    assert service.parameters.delete_labels == ("TOP", "PU")
+    (tree,) = service.answer({"words": ["a", "b", "c"]})["trees"]
+    assert [each["head"] for each in tree["dependencies"]["words"]] == [3, 3, 0]
+    other = ParseService([Model.load(tmp_path / "m")], ["m"], Limits(), head_rules="* leftmost")
+    (tree,) = other.answer({"words": ["a", "b", "c"]})["trees"]
+    assert [each["head"] for each in tree["dependencies"]["words"]] == [0, 1, 1]
 
 
 def test_a_gold_tree_is_compared(ask):

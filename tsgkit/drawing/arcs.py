@@ -1,19 +1,24 @@
 """Dependencies drawn as arcs: words in a row, an arrow from every head to its dependents.
 
 Beside `tsgkit.drawing.trees`; the same outputs: SVG, text, LaTeX (tikz-dependency). Arcs over fewer words lie below
-those over more, so that arcs that do not cross in the sentence do not touch in the drawing.
+those over more, and leave their head farther from its middle. So arcs that do not cross in the sentence do not touch.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
+
+from nltk.tree import Tree
 
 from tsgkit.drawing.colours import FAINT, HUES, INK, PAPER
 from tsgkit.drawing.latex import escape_latex
 from tsgkit.drawing.svg import FONT_SIZE, MARGIN, SMALL, text_width, tree_style, visible
-from tsgkit.treebank.dependencies import Dependency
+from tsgkit.treebank.clean import Cleaning
+from tsgkit.treebank.dependencies import Dependency, dependencies_of
+from tsgkit.treebank.heads import HeadRules
 
-GAP, RISE, ARROW = 18.0, 26.0, 4.0
+GAP, RISE, ARROW, CORNER = 18.0, 22.0, 4.0, 9.0
+APART = 5.0  # arcs that leave a word
 WORD_LINE, TAG_LINE = 20.0, 36.0  # below the arcs
 
 
@@ -37,6 +42,13 @@ class ArcDrawing:
 
     dependencies: Sequence[Dependency]
 
+    @classmethod
+    def of_tree(cls, tree: Tree, rules: HeadRules, cleaning: Cleaning | None = None) -> "ArcDrawing":
+        """The dependencies of a tree as annotated: cleaned, by default of traces alone, but with its function tags."""
+        steps = replace(cleaning or Cleaning(repeats=False, root=""), functions=False)
+        clean = steps.apply(tree)
+        return cls([] if clean is None else dependencies_of(clean, rules))
+
     @property
     def sentence(self) -> str:
         """The words."""
@@ -57,6 +69,21 @@ class ArcDrawing:
             highest[start:end] = [heights[place]] * (end - start)
         return heights
 
+    def starts(self, centres: Sequence[float]) -> list[float]:
+        """For every dependency, where its arc leaves the head: towards the dependent, higher arcs nearer the middle."""
+        heights = self.heights()
+        starts = [centres[max(each.head - 1, 0)] for each in self.dependencies]
+        sides: dict[tuple[int, int], list[int]] = {}
+        for place, each in enumerate(self.dependencies):
+            if each.head:
+                sides.setdefault((each.head - 1, 1 if place >= each.head else -1), []).append(place)
+        for (head, side), places in sides.items():
+            room = abs(centres[head + side] - centres[head]) / 2 - ARROW
+            step = min(APART, max(room, 1.0) / len(places))
+            for number, place in enumerate(sorted(places, key=lambda place: -heights[place]), start=1):
+                starts[place] += side * step * number
+        return starts
+
     def svg(self, *, standalone: bool = True) -> str:
         """The drawing as an ``svg`` element; all text is escaped."""
         widths = [
@@ -68,7 +95,7 @@ class ArcDrawing:
         for width in widths:
             centres.append(x + width / 2)
             x += width + GAP
-        heights = self.heights()
+        heights, starts = self.heights(), self.starts(centres)
         base = MARGIN + RISE * (max(heights, default=0) + 1)
         width, height = max(x - GAP, MARGIN) + MARGIN, base + TAG_LINE + MARGIN
         parts = [
@@ -80,7 +107,10 @@ class ArcDrawing:
             parts.append(f"<style>{tree_style('.tsg')}</style>")
             parts.append(f'<rect class="paper" width="100%" height="100%" rx="6" fill="{PAPER[0]}"/>')
         for place, each in enumerate(self.dependencies):
-            parts.append(arc(centres, place, each, heights[place], base))
+            top = base - RISE * heights[place] if each.head else MARGIN
+            parts.append(arc(starts[place] if each.head else None, centres[place], top, base, place % len(HUES)))
+            middle = (starts[place] + centres[place]) / 2 if each.head else centres[place]
+            parts.append(text(middle, top - 4, each.label, FAINT[0]))
             parts.append(text(centres[place], base + WORD_LINE, each.word, INK[0], size=FONT_SIZE, kind="node word"))
             parts.append(text(centres[place], base + TAG_LINE, each.tag, FAINT[0]))
         return "".join([*parts, "</svg>"])
@@ -115,32 +145,21 @@ class ArcDrawing:
         return self.text().removesuffix("\n")
 
 
-def arc(centres: Sequence[float], place: int, each: Dependency, height: int, base: float) -> str:
-    """The arrow to a word from its head, or from above for the root."""
-    x = centres[place]
-    hue = place % len(HUES)
-    colour = HUES[hue][0]
-    pen = f'fill="none" stroke="{colour}" stroke-width="1.6"'
-    if not each.head:
-        line = f'<path class="line hue{hue}" d="M{x:.1f} {MARGIN:.1f}L{x:.1f} {base:.1f}" {pen}/>'
-        label = text(x, MARGIN - 3, each.label, colour)
-        return line + arrow(x, base, hue) + label
-    # A little to the side, so that arrows that leave and arrive at a word are apart.
-    start = centres[each.head - 1] + (4 if each.head - 1 < place else -4)
-    top = base - RISE * height
-    line = (
-        f'<path class="line hue{hue}" d="M{start:.1f} {base:.1f}C{start:.1f} {top:.1f} {x:.1f} {top:.1f}'
-        f' {x:.1f} {base:.1f}" {pen}/>'
-    )
-    # The middle of such a curve lies at three quarters of the height of its control points.
-    label = text((start + x) / 2, base - 0.75 * RISE * height - 3, each.label, colour)
-    return line + arrow(x, base, hue) + label
-
-
-def arrow(x: float, y: float, hue: int) -> str:
-    """The tip of an arrow that points down."""
-    tip = f"M{x - ARROW:.1f} {y - 2 * ARROW:.1f}L{x:.1f} {y:.1f}L{x + ARROW:.1f} {y - 2 * ARROW:.1f}"
-    return f'<path class="line hue{hue}" d="{tip}" fill="none" stroke="{HUES[hue][0]}" stroke-width="1.6"/>'
+def arc(start: float | None, end: float, top: float, base: float, hue: int) -> str:
+    """The arrow from a head at `start` to a word at `end`, or from above to the root: up, across, and down."""
+    down = f"L{end:.1f} {base:.1f}M{end - ARROW:.1f} {base - 2 * ARROW:.1f}L{end:.1f} {base:.1f}"
+    tip = f"{down}L{end + ARROW:.1f} {base - 2 * ARROW:.1f}"
+    if start is None:
+        path = f"M{end:.1f} {top:.1f}{tip}"
+    else:
+        radius = min(CORNER, abs(end - start) / 2)
+        inner, outer = (start + radius, end - radius) if start < end else (start - radius, end + radius)
+        path = (
+            f"M{start:.1f} {base:.1f}L{start:.1f} {top + radius:.1f}C{start:.1f} {top:.1f} {start:.1f} {top:.1f}"
+            f" {inner:.1f} {top:.1f}L{outer:.1f} {top:.1f}C{end:.1f} {top:.1f} {end:.1f} {top:.1f}"
+            f" {end:.1f} {top + radius:.1f}{tip}"
+        )
+    return f'<path class="line hue{hue}" d="{path}" fill="none" stroke="{HUES[hue][0]}" stroke-width="1.6"/>'
 
 
 def text(x: float, y: float, shown: str, colour: str, *, size: float = SMALL, kind: str = "small") -> str:

@@ -14,10 +14,12 @@ from typing import Any
 from nltk.tree import Tree
 
 from tsgkit._work_limit import WorkLimit
+from tsgkit.drawing.arcs import ArcDrawing
 from tsgkit.drawing.trees import Drawing, confidences
 from tsgkit.errors import OutOfTimeError, TreebankError
-from tsgkit.evaluation import load_parameters
+from tsgkit.evaluation import Parameters
 from tsgkit.evaluation.differences import mark_brackets
+from tsgkit.evaluation.parameters import DEFAULT_PARAMETERS, parameters_named
 from tsgkit.evaluation.scores import BracketCounts
 from tsgkit.models.model import Model
 from tsgkit.parsing import Parse, ParserSettings
@@ -29,10 +31,11 @@ from tsgkit.report.limits import Limits
 from tsgkit.report.tokens import tokenizer_of
 from tsgkit.report.turns import POLL_SECONDS, BusyError, GoneError, Turns
 from tsgkit.treebank.brackets import format_tree, read_brackets
+from tsgkit.treebank.dependencies import conllu_block, dependencies_of
+from tsgkit.treebank.heads import HeadRules
 from tsgkit.treebank.trees import brackets_of, preorder, words
 
 MAX_TREES = 20
-PARAMETERS = "collins"
 LEAST_SECONDS = 0.001
 # Settings of the parser whose defaults are others here: every thread of a server has charts of its own.
 SERVICE_CHANGES: dict[str, Any] = {"max_bytes": 1 << 29}
@@ -85,6 +88,8 @@ class ParseService:
         How sentences are parsed; unless given, by the defaults, with less memory.
     examples : Examples
         Sentences with gold trees; unless given, training sentences.
+    head_rules : str
+        The text of head rules, for dependencies; unless given, those of the treebank of the first model.
     """
 
     def __init__(
@@ -94,13 +99,18 @@ class ParseService:
         limits: Limits,
         settings: ParserSettings | None = None,
         examples: Examples | None = None,
+        *,
+        head_rules: str = "",
     ) -> None:
         self.names, self.limits = list(names), limits
         self.parser = parser_of(models, settings or ParserSettings(**SERVICE_CHANGES))
         self.derivers = [Deriver(model) for model in models]
         self.kinds = [model.kind for model in models]
         self.tokenizer = tokenizer_of(models[0])
-        self.cleaning = models[0].preparation.cleaning
+        preparation = models[0].preparation
+        self.cleaning = preparation.cleaning
+        self.parameters = parameters_named(preparation.parameters or DEFAULT_PARAMETERS)
+        self.heads = HeadRules.parse(head_rules, "head rules") if head_rules else preparation.heads
         self.given_examples = examples or Examples.of_training(models[0])
         self.pool = ThreadPoolExecutor(limits.threads, thread_name_prefix="parse")
         self.turns = Turns(limits.threads, limits.queue)
@@ -240,7 +250,7 @@ class ParseService:
             limit.check()
             trees.append(self.tree_value(parse, rank, self.derivers[request.model], request.gold))
         return {
-            "gold": gold_value(request.gold, parse.tree) if request.gold is not None else None,
+            "gold": self.gold_value(request.gold, parse.tree) if request.gold is not None else None,
             "words": parse.words,
             "fallback": parse.fallback,
             "log_probability": finite(parse.log_total),
@@ -256,7 +266,7 @@ class ParseService:
     def tree_value(self, parse: Parse, rank: int, deriver: Deriver, gold: Tree | None) -> dict[str, Any]:
         """One of the best trees, compared with a gold tree if there is one."""
         tree = parse.trees[rank]
-        marks, score = compared(gold, tree) if gold is not None else (None, {})
+        marks, score = compared(gold, tree, self.parameters) if gold is not None else (None, {})
         drawing = Drawing.of_tree(tree, values=confidences(tree, parse.confidence), marks=marks)
         log_probability = parse.log_probabilities[rank]
         share = math.exp(min(log_probability - parse.log_total, 0.0)) if not parse.fallback else None
@@ -268,6 +278,7 @@ class ParseService:
             "probability": share,
             "log_probability": finite(log_probability),
             "score": finite(parse.scores[rank]),
+            "dependencies": self.dependencies_value(tree),
             **score,
         }
         try:
@@ -277,22 +288,32 @@ class ParseService:
         assert derivation is not None
         return value | {"derivation": derivation_value(derivation, deriver), "why_not": ""}
 
+    def dependencies_value(self, tree: Tree) -> dict[str, Any]:
+        """The dependencies of a tree, and their drawing as arcs."""
+        found = dependencies_of(tree, self.heads)
+        drawing = ArcDrawing(found)
+        return {
+            "words": [each._asdict() for each in found],
+            "svg": drawing.svg(standalone=False),
+            "latex": drawing.latex(),
+            "conllu": conllu_block(found),
+        }
 
-def compared(gold: Tree, tree: Tree) -> tuple[list[str], dict[str, float]]:
-    """The marks of a tree's brackets, and its scores, as in EVALB with Collins' parameters."""
-    marks = mark_brackets(gold, tree, load_parameters(PARAMETERS))
+    def gold_value(self, gold: Tree, best: Tree) -> dict[str, Any]:
+        """A gold tree, with the brackets marked that the best tree misses."""
+        marks = mark_brackets(gold, best, self.parameters).of_gold(sum(1 for _ in preorder(gold)))
+        drawing = Drawing.of_tree(gold, marks=marks)
+        return {"brackets": format_tree(gold), "svg": drawing.svg(standalone=False), "latex": drawing.latex()}
+
+
+def compared(gold: Tree, tree: Tree, parameters: Parameters) -> tuple[list[str], dict[str, float]]:
+    """The marks of a tree's brackets, and its scores, as in EVALB."""
+    marks = mark_brackets(gold, tree, parameters)
     n_right = len(marks.right)
     counts = BracketCounts(n_right + len(marks.missed), n_right + len(marks.wrong), n_right)
     is_empty = not (counts.gold or counts.test)
     scores = {name: 100.0 if is_empty else getattr(counts, name) for name in ("f1", "recall", "precision")}
     return marks.of_test(sum(1 for _ in preorder(tree))), {name: round(value, 2) for name, value in scores.items()}
-
-
-def gold_value(gold: Tree, best: Tree) -> dict[str, Any]:
-    """A gold tree, with the brackets marked that the best tree misses."""
-    marks = mark_brackets(gold, best, load_parameters(PARAMETERS)).of_gold(sum(1 for _ in preorder(gold)))
-    drawing = Drawing.of_tree(gold, marks=marks)
-    return {"brackets": format_tree(gold), "svg": drawing.svg(standalone=False), "latex": drawing.latex()}
 
 
 def node_values(drawing: Drawing, tree: Tree, parse: Parse) -> list[dict[str, Any] | None]:

@@ -18,6 +18,7 @@ from tsgkit.treebank.binarize import Binarization
 from tsgkit.treebank.brackets import escape_symbol
 from tsgkit.treebank.clean import Cleaning
 from tsgkit.treebank.flat import FlatCorpus
+from tsgkit.treebank.heads import HeadRules
 from tsgkit.treebank.relabel import labels_of, relabelling_of, restored
 from tsgkit.treebank.trees import is_preterminal, preorder, words
 from tsgkit.treebank.unknown.lexicon import Lexicon, UnknownWords, count_words
@@ -38,6 +39,8 @@ class Preparation:
         What `tsgkit.treebank.relabel.Relabelling.inverse` says of the treebank's labels, for ``tag`` and ``phrase``.
     parameters : str
         The EVALB parameters of the treebank's preset: a name or a text; ``''`` if there is none.
+    head_rules : str
+        The text of the head rules of the treebank's preset, for dependencies; ``''`` if there is none.
     """
 
     cleaning: Cleaning
@@ -45,6 +48,14 @@ class Preparation:
     lexicon: Lexicon | None = None
     original_labels: dict[str, dict[str, str]] = field(default_factory=dict)
     parameters: str = ""
+    head_rules: str = ""
+
+    @property
+    def heads(self) -> HeadRules:
+        """The head rules of the treebank, those of the binarisation, or else those for the Penn Treebank."""
+        if not self.head_rules and self.binarization is not None and self.binarization.method == "centre-head":
+            return self.binarization.head_rules
+        return HeadRules.parse(self.head_rules, "head rules") if self.head_rules else HeadRules.load("penn")
 
     def encode(self, tree: Tree) -> Tree | None:
         """A tree cleaned and binarised, over the words of the text; ``None`` if cleaning leaves no word."""
@@ -72,7 +83,7 @@ class Preparation:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        optional = {"original_labels": self.original_labels, "parameters": self.parameters}
+        optional = {name: getattr(self, name) for name in ("original_labels", "parameters", "head_rules")}
         return {
             "cleaning": self.cleaning.to_dict(),
             "binarization": self.binarization.to_dict() if self.binarization else None,
@@ -91,6 +102,7 @@ class Preparation:
                 Lexicon.from_dict(lexicon) if lexicon is not None else None,
                 label_tables(values.get("original_labels", {})),
                 text_of(values.get("parameters", "")),
+                checked_heads(text_of(values.get("head_rules", ""))),
             )
         except (KeyError, TypeError, ValueError, AttributeError, TsgkitError) as error:
             raise ValueError(f"the preparation is not one ({error})") from None
@@ -112,6 +124,12 @@ def text_of(value: object) -> str:
     return value
 
 
+def checked_heads(text: str) -> str:
+    """The text of head rules; a `TreebankError` if it is none."""
+    HeadRules.parse(text, "head rules")
+    return text
+
+
 def with_words(tree: Tree, sentence: Sequence[str]) -> Tree:
     """Replace the words of `tree`, in place, by those of `sentence`."""
     tags = [node for node in preorder(tree) if is_preterminal(node)]
@@ -130,6 +148,7 @@ def prepare(
     lexicon: Lexicon | None = None,
     *,
     parameters: str = "",
+    head_rules: str = "",
 ) -> FlatCorpus:
     """Clean and binarise trees, replace rare words, and number everything.
 
@@ -147,6 +166,8 @@ def prepare(
         The closed vocabulary of another corpus, to be used for this one.
     parameters : str
         The EVALB parameters of the treebank, if it has others than the default.
+    head_rules : str
+        The text of the head rules of the treebank, likewise.
 
     Returns
     -------
@@ -171,9 +192,8 @@ def prepare(
         close_vocabulary(corpus, lexicon)
     rules = steps.cleaning.relabelling
     original = relabelling_of(rules).inverse(labels) if rules else {}
-    corpus.settings = {
-        "preparation": Preparation(steps.cleaning, binarization, lexicon, original, parameters).to_dict()
-    }
+    done = Preparation(steps.cleaning, binarization, lexicon, original, parameters, head_rules)
+    corpus.settings = {"preparation": done.to_dict()}
     return corpus
 
 

@@ -3,7 +3,7 @@
 "use strict";
 
 const find = (id) => document.getElementById(id);
-const VIEWS = ["tree", "derivation", "gold"];
+const VIEWS = ["tree", "derivation", "dependencies", "gold"];
 // `items` are the sentences that were asked for, each with its question and, when it has come, its answer or problem.
 const state = { items: [], item: null, answer: null, rank: 0, view: "tree", running: null };
 
@@ -209,21 +209,38 @@ function showPicture() {
     find("hint").textContent = "";
     return;
   }
-  const source = { tree: tree().svg, derivation: tree().derivation?.svg, gold: state.answer.gold?.svg }[state.view];
-  const drawn = new DOMParser().parseFromString(source, "image/svg+xml").documentElement;
+  const drawn = new DOMParser().parseFromString(drawings()[state.view].svg, "image/svg+xml").documentElement;
   picture.replaceChildren(document.importNode(drawn, true));
   find("hint").textContent = {
     tree: `Small numbers are posterior probabilities.${state.answer.gold ? " ✗ marks brackets that the gold tree does not have." : ""} Select a node to see its alternatives.`,
     derivation: "Each fragment has its own colour; ○ marks a substitution site, ⊕ an insertion, with a dashed line to its foot. Select a node to find its fragment below.",
+    dependencies: "An arrow goes from every head to its dependent, with the label of the phrase. Heads are found in the tree by head rules.",
     gold: `The gold tree; ○ marks brackets that the parser's choice${state.answer.trees.length > 1 ? " (★)" : ""} misses.`,
   }[state.view];
   showScore();
+  showDependencies();
   for (const node of picture.querySelectorAll(".node[role=button]")) {
     node.addEventListener("click", () => chooseNode(node));
     node.addEventListener("keydown", (event) => {
       if (event.key === "Enter" || event.key === " ") { event.preventDefault(); chooseNode(node); }
     });
   }
+}
+
+// What each view shows: its drawing, and forms to copy.
+const drawings = () => ({
+  tree: tree(), derivation: tree().derivation, dependencies: tree().dependencies, gold: state.answer.gold,
+});
+
+// The arcs are one picture; their table can be read line by line.
+function showDependencies() {
+  const { words } = tree().dependencies;
+  find("dependencies").hidden = state.view !== "dependencies";
+  const head = make("tr", {}, ...["Number", "Word", "Tag", "Head", "Label"].map((name) => make("th", { scope: "col" }, name)));
+  const rows = words.map((each, place) => make("tr", {}, make("td", { class: "number" }, String(place + 1)),
+    make("td", {}, each.word), make("td", {}, each.tag),
+    make("td", {}, each.head ? `${each.head} ${words[each.head - 1].word}` : "–"), make("td", {}, each.label)));
+  find("dependencies").querySelector("div").replaceChildren(make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows)));
 }
 
 // How the tree that is shown compares with the gold tree.
@@ -372,8 +389,9 @@ async function copyText(text) {
 
 async function copyAs(form) {
   try {
-    const shown = { tree: tree(), derivation: tree().derivation, gold: state.answer.gold }[state.view] || tree();
+    const shown = drawings()[state.view] || tree();
     if (form === "brackets") await copyText(shown.brackets || tree().brackets);
+    else if (form === "conllu") await copyText(tree().dependencies.conllu);
     else if (form === "latex") await copyText(shown.latex);
     else if (form === "svg") await copyText(await standalone());
     else {

@@ -14,7 +14,7 @@ from typing import Any
 from tsgkit.errors import TreebankError, UsageError
 from tsgkit.treebank.clean import Cleaning
 from tsgkit.treebank.formats import AUTO, READERS, named_options
-from tsgkit.treebank.heads import BUILT_IN, HeadRules
+from tsgkit.treebank.heads import BUILT_IN, PENN, HeadRules, rules_text
 
 ENDING = ".toml"
 LARGEST_FILE = 1 << 20
@@ -79,6 +79,11 @@ class Preset:
     punctuation: tuple[str, ...] = ()
     parameters: str = "collins"
 
+    @property
+    def head_rules(self) -> str:
+        """The text of the head rules."""
+        return BUILT_IN[self.heads] if self.rules is None else self.rules
+
 
 def preset_names() -> list[str]:
     """The names of the presets of the package."""
@@ -102,6 +107,35 @@ def load_preset(name: str | os.PathLike[str]) -> Preset:
         return parse_preset(content.decode("utf-8-sig"), path.stem, text)
     except UnicodeDecodeError:
         raise TreebankError("not UTF-8; presets are read as UTF-8 only", text) from None
+
+
+def facts_of_preset(preset: Preset) -> dict[str, Any]:
+    """What a model remembers of its treebank, as arguments of `tsgkit.treebank.prepare`.
+
+    Examples
+    --------
+    >>> facts_of_preset(load_preset("penn"))
+    {'parameters': 'collins', 'head_rules': ''}
+    """
+    return {"parameters": preset.parameters, "head_rules": remembered(preset.head_rules)}
+
+
+def remembered(rules: str) -> str:
+    """The text of head rules, unless they are those for the Penn Treebank, the default."""
+    return "" if rules == PENN else rules
+
+
+def head_rules_named(name: str | os.PathLike[str]) -> str:
+    """The text of head rules: a built-in table, that of a preset, or that of a file.
+
+    Examples
+    --------
+    >>> head_rules_named("rightmost"), "grup.nom" in head_rules_named("cess")
+    ('* rightmost\\n', True)
+    """
+    text = os.fspath(name)
+    is_preset = text not in BUILT_IN and text in preset_names()
+    return load_preset(text).head_rules if is_preset else rules_text(name)
 
 
 def parse_preset(text: str, name: str, place: str) -> Preset:

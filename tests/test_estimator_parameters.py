@@ -1,0 +1,36 @@
+"""The static types of the parameters of estimators are those of the settings."""
+
+import typing
+from dataclasses import fields
+
+import pytest
+
+from tsgkit import CFG, SRTSG, TSG, InsertionTSG, estimator_parameters
+from tsgkit.estimators import COMMON, ESTIMATORS
+from tsgkit.settings import SettingError
+
+TYPES = {
+    CFG: estimator_parameters.CommonParameters,
+    TSG: estimator_parameters.TsgParameters,
+    InsertionTSG: estimator_parameters.InsertionParameters,
+    SRTSG: estimator_parameters.SrtsgParameters,
+}
+
+
+@pytest.mark.parametrize("make", ESTIMATORS.values())
+def test_names_and_types_are_those_of_the_settings(make):
+    given = typing.get_type_hints(TYPES[make])
+    settings = make._entry().settings
+    expected = {each.name: typing.get_type_hints(settings)[each.name] for each in fields(settings)}
+    assert set(given) == set(expected) | set(COMMON), "tsgkit/estimator_parameters.py lists the parameters"
+    for name, kind in expected.items():
+        plain = str if typing.get_origin(given[name]) is typing.Literal else given[name]
+        assert plain == kind, name
+
+
+@pytest.mark.parametrize("make", ESTIMATORS.values())
+def test_choices_are_those_of_the_settings(make):
+    for name, kind in typing.get_type_hints(TYPES[make]).items():
+        if typing.get_origin(kind) is typing.Literal:
+            with pytest.raises(SettingError, match=f"must be one of {', '.join(typing.get_args(kind))}"):
+                make(**{name: "none of them"})

@@ -1,0 +1,17 @@
+"""What type checkers say of the interface: `make mypy` fails unless exactly the mistakes below are found."""
+
+from typing import assert_type
+
+import tsgkit
+
+assert_type(tsgkit.train("village:dev"), tsgkit.SRTSG)
+assert_type(tsgkit.train("village:dev", model="cfg", threads=2), tsgkit.CFG)
+assert_type(tsgkit.train("village:dev", "tsg", iterations=10, seed=3), tsgkit.TSG)
+assert_type(tsgkit.TSG(iterations=3).fit("village:dev").score("village:dev"), float)
+
+tsgkit.SRTSG(splits=3, merge=0.5, treebank="penn", binarization=tsgkit.Binarization("left"))
+tsgkit.SRTSG(splits="3")  # type: ignore[arg-type]
+tsgkit.SRTSG(split=3)  # type: ignore[call-arg]
+tsgkit.SRTSG(sites="bloked")  # type: ignore[arg-type]
+tsgkit.CFG(iterations=3)  # type: ignore[call-arg]
+tsgkit.InsertionTSG(process="dp", stacked=True, seed=1).sedd = 2  # type: ignore[attr-defined]
