@@ -13,7 +13,7 @@ PYTEST = $(BIN)/pytest --numprocesses=$(JOBS) --dist=loadgroup
 
 .PHONY: help build test test-slow test-all test-checked test-diagnostics test-integrations test-asan test-valgrind test-pythons coverage \
 	lint ruff cython-lint mypy format docs layers screenshots pictures pages sdist-check demo clean fuzz mutation io-faults kills oom soak \
-	bench-eval bench-parse bench-train bench-scaling bench-stream bench-read bench-load exp-pcfg exp-cohn2010 exp-shindo2011 \
+	bench-eval bench-parse bench-train bench-scaling bench-stream bench-read bench-load exp-headline exp-pcfg exp-cohn2010 exp-shindo2011 \
 	exp-shindo2012
 
 help:  ## this list
@@ -269,6 +269,9 @@ exp-cohn2010: $(VENV)/plot build  ## reproduce the results of Cohn & Blunsom (20
 	$(EXPERIMENT)
 
 exp-shindo2011: $(VENV)/plot build  ## reproduce the results of Shindo, Fujino & Nagata (2011)
+	$(EXPERIMENT)
+
+exp-headline: $(VENV)/plot build  ## train all models with their defaults on growing numbers of trees (BERKELEY_JAR=FILE)
 	$(EXPERIMENT)
 
 exp-shindo2012: $(VENV)/plot build  ## reproduce the results of Shindo et al. (2012)

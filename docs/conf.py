@@ -4,15 +4,15 @@ import importlib
 import inspect
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from docutils import nodes
-from docutils.parsers.rst import Directive
+from docutils.parsers.rst import Directive, directives
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
 
 sys.path.insert(0, str(Path(__file__).parent))
-from recorded_tables import RESULTS, origin, read_record, table_text
+from recorded_tables import MEASURED_OPTIONS, RESULTS, aligned_table, origin, read_record
 
 from tsgkit import __version__
 from tsgkit.usage import command_names
@@ -65,9 +65,59 @@ class RecordedTable(Directive):
         name, table = self.arguments
         record = read_record(name)
         self.state.document.settings.record_dependencies.add(str(RESULTS / f"{name}.json"))
-        text = table_text(record["tables"][table])
-        block = nodes.literal_block(text, text, language="text")
-        return [block, nodes.paragraph("", "", nodes.emphasis(text=f"Recorded by {origin(record)}."))]
+        return [table_node(record["tables"][table]), *sources(f"Recorded by {origin(record)}.")]
+
+
+class MeasuredTable(Directive):
+    """A table of figures as aligned text: the heads of the columns in the first line, two spaces between columns."""
+
+    has_content = True
+    option_spec: ClassVar[dict[str, Any]] = dict.fromkeys(MEASURED_OPTIONS, directives.unchanged_required)
+
+    def run(self) -> list[nodes.Node]:
+        if missing := [name for name in MEASURED_OPTIONS if name not in self.options]:
+            raise self.error(f"a table says how it was measured: :{missing[0]}: is missing")
+        try:
+            table = aligned_table(list(self.content))
+        except ValueError as problem:
+            raise self.error(str(problem)) from None
+        return [table_node(table), *sources(f"Measured by {origin(self.options)}.")]
+
+
+class RecordedPlot(Directive):
+    """The plot of a table of recorded runs, which the program that wrote the file drew."""
+
+    required_arguments = 2
+    option_spec: ClassVar[dict[str, Any]] = {"alt": directives.unchanged_required}
+
+    def run(self) -> list[nodes.Node]:
+        name, figure = self.arguments
+        picture = f"{name}-{figure}.svg"
+        if not (RESULTS / picture).exists():
+            raise self.error(f"docs/results/{picture} does not exist")
+        image = nodes.image(uri=picture, alt=self.options.get("alt", figure))
+        return [image, *sources(f"Recorded by {origin(read_record(name))}.")]
+
+
+def sources(text: str) -> list[nodes.Node]:
+    """The line below a table that says where its figures come from."""
+    return [nodes.paragraph("", "", nodes.emphasis(text=text), classes=["measured"])]
+
+
+def table_node(table: dict[str, Any]) -> nodes.table:
+    """A table, the first columns aligned to the left and the others to the right."""
+    width = len(table["head"])
+    group = nodes.tgroup(cols=width)
+    group += [nodes.colspec(colwidth=1) for _ in range(width)]
+    group += nodes.thead("", row_node(table["head"], table["n_left"]))
+    group += nodes.tbody("", *(row_node(cells, table["n_left"]) for cells in table["rows"]))
+    return nodes.table("", group, classes=["figures"])
+
+
+def row_node(cells: list[str], n_left: int) -> nodes.row:
+    classes = [[] if place < n_left else ["figure"] for place in range(len(cells))]
+    entries = zip(cells, classes, strict=True)
+    return nodes.row("", *(nodes.entry("", nodes.paragraph(text=cell), classes=own) for cell, own in entries))
 
 
 def keep_equations(app: Sphinx, what: str, *rest: Any) -> None:
@@ -97,3 +147,5 @@ def setup(app: Sphinx) -> None:
     app.connect("autodoc-process-docstring", keep_equations)
     app.add_directive("command-usages", CommandUsages)
     app.add_directive("recorded-table", RecordedTable)
+    app.add_directive("recorded-plot", RecordedPlot)
+    app.add_directive("measured-table", MeasuredTable)

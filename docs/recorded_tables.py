@@ -6,7 +6,8 @@ holds how its numbers came about and the tables::
     {"command": ..., "commit": ..., "versions": {...}, "runs": {...},
      "tables": {TABLE: {"head": [...], "rows": [[...], ...], "n_left": 1}, ...}}
 
-`RecordedTable` is the Sphinx directive; ``tests/test_results.py`` checks files and pages.
+Tables of experiments that no program records are aligned text in ``.. measured-table::``, with command and commit.
+Both are Sphinx directives in ``conf.py``; ``tests/test_results.py`` checks files and pages.
 """
 
 import json
@@ -14,10 +15,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tsgkit.evaluation.report import columns
-
 RESULTS = Path(__file__).resolve().parent / "results"
 DIRECTIVE = re.compile(r"^\.\. recorded-table:: (\S+) (\S+)$", re.MULTILINE)
+# What a table that was not recorded by a program must say.
+MEASURED_OPTIONS = ("command", "commit")
+NUMBER = re.compile(r"(-|[<x+-]?\s?\d.*)$")
 
 
 def read_record(name: str, folder: Path = RESULTS) -> dict[str, Any]:
@@ -26,16 +28,23 @@ def read_record(name: str, folder: Path = RESULTS) -> dict[str, Any]:
     return record
 
 
-def table_text(table: dict[str, Any]) -> str:
-    """A table as text.
+def aligned_table(lines: list[str]) -> dict[str, Any]:
+    """A table from aligned text: columns are separated by two spaces or more, and ``-`` is an empty cell.
+
+    A column is one of names, aligned to the left, unless all its cells are numbers.
 
     Examples
     --------
-    >>> print(table_text({"head": ["grammar", "F1"], "rows": [["CFG", "61.19"]], "n_left": 1}), end="")
-    grammar     F1
-    CFG      61.19
+    >>> aligned_table(["parser            F1", "Berkeley, four  78.7", "ours            82.5"])
+    {'head': ['parser', 'F1'], 'rows': [['Berkeley, four', '78.7'], ['ours', '82.5']], 'n_left': 1}
     """
-    return columns(table["head"], table["rows"], table["n_left"])
+    head, *rows = [re.split(r" {2,}", line.strip()) for line in lines if line.strip()]
+    for row in rows:
+        if len(row) != len(head):
+            raise ValueError(f"{len(head)} columns, but {len(row)} in the row {row}")
+    is_number = [all(NUMBER.match(row[place]) for row in rows) for place in range(len(head))]
+    n_left = next((place for place, number in enumerate(is_number) if number), len(head))
+    return {"head": head, "rows": rows, "n_left": n_left}
 
 
 def origin(record: dict[str, Any]) -> str:

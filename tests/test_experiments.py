@@ -9,7 +9,16 @@ from nltk.tree import Tree
 
 from tsgkit.treebank import write_trees
 
-NAMES = ("cohn2010", "shindo2011", "shindo2012")
+NAMES = ("cohn2010", "shindo2011", "shindo2012", "headline")
+JAVA = """#!/bin/sh
+# Stands for java: "trains" empty grammars, and "parses" by repeating a tree.
+while [ $# -gt 0 ]; do
+  case $1 in -out) out=$2;; -inputFile) input=$2;; -outputFile) output=$2;; esac
+  shift
+done
+if [ -n "$out" ]; then for n in 1 2 3 4; do : >"${out}_${n}_smoothing.gr"; done; exit; fi
+sed 's/.*/(())/' "$input" >"$output"
+"""
 
 
 @pytest.fixture
@@ -89,6 +98,35 @@ def test_shindo2012(experiment, tmp_path):
     types, uses = (sum(int(row[column]) for row in sizes) for column in (3, 4))
     assert 0 < types < uses
     assert "no setting luck" in experiment("shindo2012", "--treebank=village", "--only=luck", code=2)
+
+
+@pytest.mark.slow
+def test_headline(experiment, tmp_path, monkeypatch):
+    headline = importlib.import_module("tools.experiments.headline")
+    monkeypatch.setattr(headline, "SIZES", (20, 5000))
+    monkeypatch.delenv("BERKELEY_JAR", raising=False)
+    text = experiment("headline", "--treebank=village")
+    rows = table(text, "grammar +runs")[1:]
+    names = ["PCFG", "TSG", "SR-TSG", "product of 2 SR-TSGs"]
+    assert [row[0] for row in rows] == names
+    assert [row[1] for row in rows] == ["1", "2", "2", "1"]
+    sizes = table(text, "grammar +20 trees")
+    assert sizes[0][1:] == ["20 trees", "60 trees"]
+    assert [row[0] for row in sizes[1:]] == names
+    assert [row[2] for row in sizes[1:]] == [row[2] for row in rows]
+    record = json.loads((tmp_path / "headline.json").read_text(encoding="utf-8"))
+    assert record["runs"]["tsg-20-1"]["job"]["n_trees"] == 20
+    assert (tmp_path / "headline-sizes.svg").read_text(encoding="utf-8").startswith("<?xml")
+    # The Berkeley parser comes after what is done.
+    (tmp_path / "java").write_text(JAVA)
+    (tmp_path / "java").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setenv("BERKELEY_JAR", str(tmp_path / "none.jar"))
+    assert "no such file" in experiment("headline", "--treebank=village", code=2)
+    (tmp_path / "none.jar").write_text("")
+    again = table(experiment("headline", "--treebank=village"), "grammar +runs")[1:]
+    assert again[:-1] == rows
+    assert again[-1][:3] == ["Berkeley parser 1.7", "2", "0.00"]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from nltk.tree import Tree
 
 from tsgkit.cli import choice, integer
@@ -57,6 +58,8 @@ class Job:
         Which parts are parsed.
     truncated : bool
         Whether a tsg is also parsed with its truncated grammar.
+    n_trees : int, optional
+        Number of training trees, chosen at random; all unless given.
     """
 
     name: str
@@ -68,6 +71,7 @@ class Job:
     objectives: Sequence[str] = ("max-rule",)
     parts: Sequence[str] = ("dev",)
     truncated: bool = False
+    n_trees: int | None = None
 
     @property
     def stem(self) -> str:
@@ -183,7 +187,8 @@ def carry_out(job: Job, lab: Lab) -> Figures:
     figures = kept_figures(path, job)
     parts = lab.parts()
     if "rules" not in figures:
-        corpus = prepare(parts.train, binarization=job.binarization, unknown=job.unknown)
+        trees = chosen_trees(parts.train, job.n_trees)
+        corpus = prepare(trees, binarization=job.binarization, unknown=job.unknown)
         figures |= trained(job, corpus, output, lab.quiet)
         write_figures(path, figures)
         checkpoint_path(output).unlink(missing_ok=True)
@@ -197,6 +202,12 @@ def carry_out(job: Job, lab: Lab) -> Figures:
                     figures[key] = score_of(Parser(model, objective=objective), parts.part(part))
                     write_figures(path, figures)
     return figures
+
+
+def chosen_trees(trees: Sequence[Tree], number: int | None) -> list[Tree]:
+    """So many trees in their order, chosen at random; a larger choice contains the smaller ones."""
+    order = np.random.Generator(np.random.PCG64(0)).permutation(len(trees))
+    return [trees[place] for place in np.sort(order[:number])]
 
 
 def trained(job: Job, corpus: FlatCorpus, output: Path, quiet: bool) -> Figures:
@@ -245,6 +256,7 @@ def job_settings(job: Job) -> Figures:
     names = ("model", "settings", "seed", "binarization", "unknown")
     settings = {name: getattr(job, name) for name in names}
     settings |= {name: asdict(settings[name]) for name in ("binarization", "unknown")}
+    settings |= {"n_trees": job.n_trees} if job.n_trees is not None else {}
     return json.loads(json.dumps(settings))
 
 
