@@ -12,7 +12,7 @@ from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
 
 sys.path.insert(0, str(Path(__file__).parent))
-from recorded_tables import MEASURED_OPTIONS, RESULTS, aligned_table, origin, read_record
+from recorded_tables import MEASURED_OPTIONS, RESULTS, aligned_table, figure_columns, origin, read_record
 
 from tsgkit import __version__
 from tsgkit.usage import command_names
@@ -105,19 +105,22 @@ def sources(text: str) -> list[nodes.Node]:
 
 
 def table_node(table: dict[str, Any]) -> nodes.table:
-    """A table, the first columns aligned to the left and the others to the right."""
+    """A table, its figures aligned to the right."""
     width = len(table["head"])
     group = nodes.tgroup(cols=width)
     group += [nodes.colspec(colwidth=1) for _ in range(width)]
-    group += nodes.thead("", row_node(table["head"], table["n_left"]))
-    group += nodes.tbody("", *(row_node(cells, table["n_left"]) for cells in table["rows"]))
+    are_figures = figure_columns(table)
+    group += nodes.thead("", row_node(table["head"], are_figures))
+    group += nodes.tbody("", *(row_node(cells, are_figures) for cells in table["rows"]))
     return nodes.table("", group, classes=["figures"])
 
 
-def row_node(cells: list[str], n_left: int) -> nodes.row:
-    classes = [[] if place < n_left else ["figure"] for place in range(len(cells))]
-    entries = zip(cells, classes, strict=True)
-    return nodes.row("", *(nodes.entry("", nodes.paragraph(text=cell), classes=own) for cell, own in entries))
+def row_node(cells: list[str], are_figures: list[bool]) -> nodes.row:
+    entries = (
+        nodes.entry("", nodes.paragraph(text=cell), classes=["figure"] * is_figure)
+        for cell, is_figure in zip(cells, are_figures, strict=True)
+    )
+    return nodes.row("", *entries)
 
 
 def keep_equations(app: Sphinx, what: str, *rest: Any) -> None:

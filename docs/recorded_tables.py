@@ -19,7 +19,7 @@ RESULTS = Path(__file__).resolve().parent / "results"
 DIRECTIVE = re.compile(r"^\.\. recorded-table:: (\S+) (\S+)$", re.MULTILINE)
 # What a table that was not recorded by a program must say.
 MEASURED_OPTIONS = ("command", "commit")
-NUMBER = re.compile(r"(-|[<x+-]?\s?\d.*)$")
+FIGURE = re.compile(r"-|[<x+-]? ?\d[\d.,/%+()? -]*")
 
 
 def read_record(name: str, folder: Path = RESULTS) -> dict[str, Any]:
@@ -31,20 +31,27 @@ def read_record(name: str, folder: Path = RESULTS) -> dict[str, Any]:
 def aligned_table(lines: list[str]) -> dict[str, Any]:
     """A table from aligned text: columns are separated by two spaces or more, and ``-`` is an empty cell.
 
-    A column is one of names, aligned to the left, unless all its cells are numbers.
-
     Examples
     --------
     >>> aligned_table(["parser            F1", "Berkeley, four  78.7", "ours            82.5"])
-    {'head': ['parser', 'F1'], 'rows': [['Berkeley, four', '78.7'], ['ours', '82.5']], 'n_left': 1}
+    {'head': ['parser', 'F1'], 'rows': [['Berkeley, four', '78.7'], ['ours', '82.5']]}
     """
     head, *rows = [re.split(r" {2,}", line.strip()) for line in lines if line.strip()]
     for row in rows:
         if len(row) != len(head):
             raise ValueError(f"{len(head)} columns, but {len(row)} in the row {row}")
-    is_number = [all(NUMBER.match(row[place]) for row in rows) for place in range(len(head))]
-    n_left = next((place for place, number in enumerate(is_number) if number), len(head))
-    return {"head": head, "rows": rows, "n_left": n_left}
+    return {"head": head, "rows": rows}
+
+
+def figure_columns(table: dict[str, Any]) -> list[bool]:
+    """For every column, whether it has figures alone, which are aligned to the right.
+
+    Examples
+    --------
+    >>> figure_columns({"head": ["parser", "F1"], "rows": [["A", "78.7 (?)"], ["B", "-"]]})
+    [False, True]
+    """
+    return [all(FIGURE.fullmatch(row[place]) for row in table["rows"]) for place in range(len(table["head"]))]
 
 
 def origin(record: dict[str, Any]) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parent.parent / "docs"
-PAGES = ["tutorial.rst", "howto-language.rst"]
+PAGES = ["tutorial.rst", "howto-language.rst", "annotators.rst", "gallery.rst"]
 # Its commands read excerpts of treebanks that are not part of the project, from a folder ``formats``.
 PAGE_OF_EXCERPTS = "howto-treebanks.rst"
 COMPARE = doctest.OutputChecker().check_output

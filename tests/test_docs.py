@@ -69,6 +69,20 @@ def test_api_pages_list_all_public_names(name):
     assert listed >= set(getattr(importlib.import_module(name), "__all__", ()))
 
 
+@pytest.mark.parametrize("name", ["tsgkit", *PACKAGES])
+def test_what_is_public_stands_on_one_page(name):
+    """The page lists what a package exports, and nothing that it does not export."""
+    exported = set(getattr(importlib.import_module(name), "__all__", ()))
+    text = (ROOT / "docs" / "api" / "index.rst").read_text("utf-8").partition("\n**For extensions**")[0]
+    if name == "tsgkit":
+        listed = set(re.findall(r":(?:func|class):`tsgkit\.(\w+)`", text))
+    else:
+        rows = dict(re.findall(r"^   \* - (.*)\n     - ((?:.*\n)(?:       .*\n)*)", text, flags=re.MULTILINE))
+        (row,) = [rows[head] for head in rows if re.search(rf"[`<]{name}[` ]", head)] or [""]
+        listed = set(re.findall(r"``(\w+)``", row))
+    assert listed == exported
+
+
 @pytest.mark.parametrize("name", command_names())
 def test_every_command_is_introduced(name):
     """In the README, and in the table of the page on commands, which says where to read on."""

@@ -1,5 +1,6 @@
 """The static types of the parameters of estimators are those of the settings."""
 
+import inspect
 import typing
 from dataclasses import fields
 
@@ -34,3 +35,11 @@ def test_choices_are_those_of_the_settings(make):
         if typing.get_origin(kind) is typing.Literal:
             with pytest.raises(SettingError, match=f"must be one of {', '.join(typing.get_args(kind))}"):
                 make(**{name: "none of them"})
+
+
+@pytest.mark.parametrize("make", ESTIMATORS.values())
+def test_every_parameter_is_described(make):
+    entries = dict(estimator_parameters.parameter_entries(inspect.getdoc(make)))
+    assert [head.partition(" :")[0] for head in entries] == list(inspect.signature(make).parameters)
+    assert all(description.strip().endswith((".", "it", "all")) for description in entries.values())
+    assert "Examples\n--------\n>>> " in inspect.getdoc(make)

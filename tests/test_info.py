@@ -30,6 +30,8 @@ def test_every_file_is_recognised(tsgkit, files):
     text = tsgkit("info", *names).stdout
     assert text.startswith("m.model: a trained model\n  format version  ")
     assert "settings        " in text
+    assert "\n  binarization    method=right, horizontal=0, vertical=1, heads=penn\n" in text
+    assert "{" not in text
 
 
 def test_other_files(tsgkit, files):

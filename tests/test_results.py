@@ -1,7 +1,6 @@
 """The pages on results: their tables come from files of recorded runs, which say where they came from."""
 
 import importlib.util
-import json
 import re
 
 import pytest
@@ -15,7 +14,8 @@ FILES = sorted(path.stem for path in recorded.RESULTS.glob("*.json"))
 PAGES = {path.stem: path.read_text(encoding="utf-8") for path in recorded.RESULTS.glob("*.rst")}
 SHOWN = [pair for text in PAGES.values() for pair in recorded.DIRECTIVE.findall(text)]
 # Every table of these pages is recorded.
-CONVERTED = ("cohn2010", "shindo2011", "shindo2012")
+CONVERTED = ("cohn2010", "shindo2011", "shindo2012", "index")
+MEASURED = re.compile(r"^\.\. measured-table::\n((?:   :.*\n)*)\n((?:   .*\n)+)", flags=re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -41,11 +41,35 @@ def test_all_tables_are_shown_once():
 @pytest.mark.parametrize("name", CONVERTED)
 def test_no_table_is_typed(name):
     assert recorded.DIRECTIVE.search(PAGES[name])
-    assert ".. code-block:: text" not in PAGES[name]
+    assert ".. measured-table::" not in PAGES[name]
 
 
-def test_a_table_as_text(tmp_path):
-    record = {"tables": {"f1": {"head": ["grammar", "F1"], "rows": [["CFG", "61.2"]], "n_left": 1}}}
-    (tmp_path / "one.json").write_text(json.dumps(record), encoding="utf-8")
-    table = recorded.read_record("one", tmp_path)["tables"]["f1"]
-    assert recorded.table_text(table).split("\n")[:2] == ["grammar    F1", "CFG      61.2"]
+@pytest.mark.parametrize("name", PAGES)
+def test_every_table_is_one_and_says_where_it_comes_from(name):
+    text = PAGES[name]
+    assert ".. code-block:: text" not in text, "tables are recorded-table or measured-table"
+    assert not re.search(r"earlier (version|run)|an earlier,", text)
+    found = MEASURED.findall(text)
+    assert len(found) == text.count(".. measured-table::")
+    for options, body in found:
+        commit = re.search(r"^   :commit: (.*)$", options, flags=re.MULTILINE)
+        assert re.fullmatch("[0-9a-f]{7}", commit[1])
+        assert re.search(r"^   :command: \S", options, flags=re.MULTILINE)
+        table = recorded.aligned_table([line[3:] for line in body.splitlines()])
+        assert len(table["rows"]) > 1
+
+
+@pytest.mark.parametrize("name", re.findall(r"^.. recorded-plot:: (.*)$", "".join(PAGES.values()), flags=re.MULTILINE))
+def test_plots_are_recorded(name):
+    record, figure = name.split()
+    assert (recorded.RESULTS / f"{record}-{figure}.svg").exists()
+    assert figure in recorded.read_record(record)["tables"]
+
+
+def test_aligned_text_is_a_table():
+    lines = ["parser, model   F1  errors", "ours, one     82.5    0/60", "theirs           -       -"]
+    table = recorded.aligned_table(lines)
+    assert table["rows"] == [["ours, one", "82.5", "0/60"], ["theirs", "-", "-"]]
+    assert recorded.figure_columns(table) == [False, True, True]
+    with pytest.raises(ValueError, match="3 columns, but 2"):
+        recorded.aligned_table([lines[0], "ours  82.5"])

@@ -115,11 +115,27 @@ def text_of(facts: dict[str, Any]) -> str:
     for name, value in facts.items():
         if name in ("file", "is", "kind"):
             continue
-        shown = value
-        if isinstance(value, dict):
-            shown = ", ".join(f"{key}={each}" for key, each in value.items() if each not in (None, False, "", []))
-        lines.append(f"  {name:<16}{shown}")
+        # What a part has of its own is shown as the part is: how trees were cleaned, and binarised.
+        parts = value.items() if name == "preparation" else [(name, value)]
+        lines += [f"  {part:<16}{shown}" for part, each in parts if (shown := shown_value(each))]
     return "\n".join(lines) + "\n"
+
+
+def shown_value(value: Any) -> str:
+    """A value on one line: settings with what they are, without those that are off; of a text, its first line.
+
+    Examples
+    --------
+    >>> shown_value({"method": "right", "heads": None, "tags": ["A", "B"], "functions": True, "unaries": False})
+    'method=right, tags=A B, functions'
+    """
+    if isinstance(value, dict):
+        given = {key: each for key, each in value.items() if each is not False and each not in (None, "", [], {})}
+        return ", ".join(key if each is True else f"{key}={shown_value(each)}" for key, each in given.items())
+    if isinstance(value, list):
+        return " ".join(map(shown_value, value))
+    first, *others = str(value).splitlines() or [""]
+    return f"{first} ..." if others else first
 
 
 @command

@@ -1,9 +1,12 @@
-"""The parameters of estimators by name and type: what editors complete and type checkers check in ``SRTSG(splits=3)``.
+"""The parameters of estimators: what editors complete and type checkers check in ``SRTSG(splits=3)``, and `help` shows.
 
-For static analysis only. Defaults and checks are in the settings of the models (`tsgkit.inference`); a test compares
-the names and types with theirs.
+Defaults and checks are in the settings of the models (`tsgkit.inference`). The names and types here are for static
+analysis only; a test compares them with those of the settings. Descriptions come from the docstrings of the settings.
 """
 
+import inspect
+import re
+from collections.abc import Sequence
 from typing import Literal, TypedDict
 
 from tsgkit.parsing.settings import ParserSettings
@@ -74,3 +77,30 @@ class SrtsgParameters(SamplingParameters, total=False):
     stacked: bool
     insertion_probability: float | None
     insertion_cutoff: float
+
+
+def with_parameters(text: str, classes: Sequence[type], names: Sequence[str]) -> str:
+    """A docstring with a section on these parameters, as the docstrings of classes describe them; later ones count.
+
+    Examples
+    --------
+    >>> print(with_parameters("A grammar.", [CommonParameters], ["seed"]))
+    A grammar.
+    """
+    entries: dict[str, str] = {}
+    for each in classes:
+        for head, description in parameter_entries(inspect.getdoc(each) or ""):
+            listed, colon, kind = head.partition(" :")
+            entries |= {name: f"{name}{colon}{kind}\n{description.rstrip()}\n" for name in listed.split(", ")}
+    shown = "".join(entries[name] for name in names if name in entries)
+    summary, heading, examples = inspect.cleandoc(text).partition("\nExamples\n--------\n")
+    if not shown:
+        return inspect.cleandoc(text)
+    return f"{summary.rstrip()}\n\nParameters\n----------\n{shown}{heading}{examples}\n"
+
+
+def parameter_entries(text: str) -> list[tuple[str, str]]:
+    """The entries of the section on parameters in a docstring: the line with the names, and the lines below it."""
+    _, _, section = text.partition("Parameters\n----------\n")
+    section = re.split(r"^\S.*\n-+$", section, maxsplit=1, flags=re.MULTILINE)[0]
+    return re.findall(r"^(\S.*)\n((?:[ \t]+\S.*\n?)+)", section, flags=re.MULTILINE)

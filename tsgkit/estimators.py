@@ -17,7 +17,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 from nltk.tree import Tree
 
 from tsgkit.errors import UsageError, did_you_mean
-from tsgkit.estimator_parameters import CommonParameters, InsertionParameters, SrtsgParameters, TsgParameters
+from tsgkit.estimator_parameters import (
+    CommonParameters,
+    InsertionParameters,
+    SrtsgParameters,
+    TsgParameters,
+    with_parameters,
+)
 from tsgkit.evaluation import Evaluation, Parameters
 from tsgkit.inference.entry import MODELS, ModelEntry, entry_of
 from tsgkit.inference.loop import RunInMemory
@@ -153,6 +159,9 @@ class Estimator:
             for name, default in cls._param_names().items()
         ]
         cls.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
+        if cls.__doc__:  # which is missing if Python was told to leave docstrings out
+            classes = [*cls._entry().settings.__mro__[::-1], Estimator]
+            cls.__doc__ = with_parameters(cls.__doc__, classes, list(cls._param_names()))
 
     @classmethod
     def _entry(cls) -> ModelEntry:
@@ -470,8 +479,7 @@ def watch_of(callback: Callback | None, iterations: int) -> Callable[[int, Recor
 class CFG(Estimator):
     """A PCFG: relative frequencies of the rules of the binarised trees.
 
-    It is counted in a moment, and the least accurate of the models. Its parameters are those of all estimators
-    (`Estimator`).
+    It is counted in a moment, and the least accurate of the models.
 
     Examples
     --------
@@ -491,9 +499,6 @@ class CFG(Estimator):
 class TSG(Estimator):
     """A Bayesian tree-substitution grammar (Cohn & Blunsom 2010).
 
-    Its parameters are those of all estimators (`Estimator`) and the settings of
-    `tsgkit.inference.tsg.TsgSettings`.
-
     Examples
     --------
     >>> model = TSG(iterations=20, average=2, seed=1)
@@ -512,9 +517,6 @@ class TSG(Estimator):
 class InsertionTSG(Estimator):
     """A tree-substitution grammar with insertion: auxiliary trees beside initial ones (Shindo et al. 2011).
 
-    Its parameters are those of all estimators (`Estimator`) and the settings of
-    `tsgkit.inference.insertion.InsertionSettings`.
-
     Examples
     --------
     >>> InsertionTSG(iterations=5, stacked=True).get_params()["stacked"]
@@ -529,9 +531,6 @@ class InsertionTSG(Estimator):
 
 class SRTSG(Estimator):
     """A symbol-refined tree-substitution grammar: with learned subcategories, the most accurate (Shindo et al. 2012).
-
-    Its parameters are those of all estimators (`Estimator`) and the settings of
-    `tsgkit.inference.srtsg_settings.SrSettings`.
 
     Examples
     --------

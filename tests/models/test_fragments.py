@@ -68,7 +68,7 @@ def test_the_notation():
         ("(NP (DT )", "1:1: unbalanced brackets"),
         ("(NP (DT )))", r"1:11: unbalanced brackets: this '\)' closes nothing"),
         ("(NP (DT the) NN)", "1:14: stray token: 'NN' is not alone"),
-        ("(NP the (NN ))", "1:13: stray token: 'the' is beside"),
+        ("(NP the (NN ))", "1:9: stray token: 'the' is beside"),
         ("(NP (DT the dog))", "1:13: stray token: 'dog' is not alone"),
         ("(NP (DT )) (NN dog)", "1:12: two roots"),
         ("(NP (DT ))\n(NN dog)", "one fragment is wanted, here are 2"),

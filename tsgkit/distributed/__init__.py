@@ -39,7 +39,16 @@ BACKENDS = ("local", "joblib", "dask")
 
 
 def make_backend(name: str, jobs: int | None = None, scheduler: str | None = None) -> Backend:
-    """The backend of a name; that of Dask needs the address of a scheduler."""
+    """The backend of a name; that of Dask needs the address of a scheduler.
+
+    Parameters
+    ----------
+    name : {"local", "joblib", "dask"}
+    jobs : int, optional
+        How many run at a time.
+    scheduler : str, optional
+        The address of a Dask scheduler.
+    """
     if name not in BACKENDS:
         raise UsageError(f"--backend={name}: must be one of {', '.join(BACKENDS)}")
     if (scheduler is None) == (name == "dask"):

@@ -157,13 +157,29 @@ class Drawing:
     # ---- output --------------------------------------------------------------------------------------------
 
     def svg(self, *, standalone: bool = True, clickable: bool = False) -> str:
-        """The drawing as SVG; see `tsgkit.drawing.svg.draw_svg`."""
+        """The drawing as SVG; see `tsgkit.drawing.svg.draw_svg`.
+
+        Parameters
+        ----------
+        standalone : bool
+            Whether it contains its style and background.
+        clickable : bool
+            Whether nodes are buttons.
+        """
         from tsgkit.drawing.svg import draw_svg  # noqa: PLC0415 - the output formats import this module
 
         return draw_svg(self, standalone=standalone, clickable=clickable)
 
     def text(self, *, width: int | None = None, colour: bool = False) -> str:
-        """The drawing as text; see `tsgkit.drawing.terminal.draw_text`."""
+        """The drawing as text; see `tsgkit.drawing.terminal.draw_text`.
+
+        Parameters
+        ----------
+        width : int, optional
+            A wider tree is printed as an indented list.
+        colour : bool
+            Whether fragments have colours, by escape sequences of the terminal.
+        """
         from tsgkit.drawing.terminal import draw_text  # noqa: PLC0415
 
         return draw_text(self, width=width, colour=colour)

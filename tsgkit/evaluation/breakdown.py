@@ -55,6 +55,7 @@ class LengthScore(BracketCounts):
 
     Parameters
     ----------
+    shortest, longest : int
     sentences, valid, complete : int
         Sentences of these lengths; valid ones; those with a complete match.
     """
@@ -68,7 +69,14 @@ class LengthScore(BracketCounts):
 
 @dataclass(frozen=True)
 class Confusion:
-    """How often a gold bracket with label `gold` met an unmatched test bracket with the same span and label `test`."""
+    """How often a gold bracket met an unmatched test bracket with the same span and another label.
+
+    Parameters
+    ----------
+    gold, test : str
+        The labels.
+    count : int
+    """
 
     gold: str
     test: str

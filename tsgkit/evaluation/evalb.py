@@ -92,6 +92,10 @@ class Evaluation:
         Why sentences count as errors.
     stopped : bool
         Whether scoring stopped because of too many errors; the counts then cover the sentences before.
+    n_errors : int
+        The number of sentences that count as errors.
+    rows, label_counts, confusion_counts
+        The counts of sentences, labels and confusions, for `sentences`, `by_label` and `confusions`.
 
     Examples
     --------
@@ -192,7 +196,12 @@ class Evaluation:
         return most_confused(self.confusion_counts)
 
     def to_dict(self, *, sentences: bool = True) -> dict[str, Any]:
-        """All results as plain values, for JSON; with `sentences`, one record per sentence as well."""
+        """All results as plain values, for JSON; with `sentences`, one record per sentence as well.
+
+        Parameters
+        ----------
+        sentences : bool
+        """
         return report.as_dict(self, sentences=sentences)
 
 

@@ -83,6 +83,11 @@ def parameters_named(text: str) -> Parameters:
 def load_parameters(name: str | os.PathLike[str]) -> Parameters:
     """Load a bundled parameter file by name (`BUNDLED`), or any other by its path.
 
+    Parameters
+    ----------
+    name : str or path
+        A name of `BUNDLED`, or a file.
+
     Examples
     --------
     >>> parameters = load_parameters("collins")

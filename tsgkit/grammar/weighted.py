@@ -115,6 +115,7 @@ class WeightedGrammar:
 
     @property
     def n_symbols(self) -> int:
+        """The number of symbols."""
         return len(self.label)
 
     def __repr__(self) -> str:
@@ -122,6 +123,7 @@ class WeightedGrammar:
 
     @property
     def n_rules(self) -> int:
+        """The number of rules, lexical ones included."""
         return sum(len(getattr(self, kind)) for kind in RULE_KINDS)
 
     def validate(self) -> None:

@@ -99,11 +99,24 @@ class SentenceParser(ParserI, ABC):
 
     @abstractmethod
     def tree_log_probability(self, tree: Tree) -> float:
-        """The exact log probability of a tree (as annotated) with its words; -inf if no grammar makes it."""
+        """The exact log probability of a tree (as annotated) with its words; -inf if no grammar makes it.
+
+        Parameters
+        ----------
+        tree : nltk.Tree
+            As annotated.
+        """
 
     @abstractmethod
     def with_settings(self, settings: ParserSettings | None = None, **changes: Any) -> Self:
-        """A parser with the same models, which are shared, and other settings: these, or its own but for changes."""
+        """A parser with the same models, which are shared, and other settings: these, or its own but for changes.
+
+        Parameters
+        ----------
+        settings : ParserSettings, optional
+        **changes
+            Fields of the settings.
+        """
 
     @abstractmethod
     def models(self) -> list[Model]:

@@ -91,7 +91,13 @@ class ParserSettings(Checked):
         self.require("correct", has_samples or not self.correct, "goes with an objective over samples, as mer-sampled")
 
     def with_changes(self, **changes: Any) -> "ParserSettings":
-        """The same settings but for these, checked again."""
+        """The same settings but for these, checked again.
+
+        Parameters
+        ----------
+        **changes
+            Fields by name.
+        """
         return replace(self, **changes)
 
     @property

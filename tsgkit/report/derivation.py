@@ -109,6 +109,10 @@ class Deriver:
     def derive(self, tree: Tree) -> Derivation | None:
         """The best derivation of a tree as annotated (or as parsed); ``None`` if cleaning removes all its words.
 
+        Parameters
+        ----------
+        tree : nltk.Tree
+
         Raises
         ------
         NoDerivationError
@@ -138,7 +142,15 @@ class Deriver:
         )
 
     def examples(self, step: Step, limit: int = 3) -> list[Example]:
-        """Training sentences with occurrences of a fragment in the last sample; none if the model stores no trees."""
+        """Training sentences with occurrences of a fragment in the last sample; none if the model stores no trees.
+
+        Parameters
+        ----------
+        step : Step
+            A fragment of a derivation.
+        limit : int
+            How many sentences at most.
+        """
         number = self.table.number_of.get(step.brackets)
         if number is None or self.table.corpus is None:
             return []
@@ -147,6 +159,12 @@ class Deriver:
 
 def derivation_of(model: Model, tree: Tree) -> Derivation:
     """The most probable derivation of one tree; for many trees, `Deriver` is faster.
+
+    Parameters
+    ----------
+    model : Model
+    tree : nltk.Tree
+        As annotated, or as parsed.
 
     Raises
     ------

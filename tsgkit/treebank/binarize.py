@@ -95,7 +95,13 @@ class Binarization:
         return HeadRules.load(self.heads) if self.rules is None else HeadRules.parse(self.rules, self.heads)
 
     def apply(self, tree: Tree) -> Tree:
-        """A new tree in which no node has more than two children."""
+        """A new tree in which no node has more than two children.
+
+        Parameters
+        ----------
+        tree : nltk.Tree
+            Clean; it is left as it is.
+        """
         annotations = self._annotations(tree)
 
         def binarized(node: Tree, children: list[Child]) -> Tree:
@@ -109,6 +115,11 @@ class Binarization:
 
     def undo(self, tree: Tree) -> Tree:
         """The treebank tree of a binarised tree, with whatever settings it was binarised.
+
+        Parameters
+        ----------
+        tree : nltk.Tree
+            It is left as it is.
 
         Raises
         ------
@@ -126,6 +137,11 @@ class Binarization:
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Binarization":
         """The inverse of `to_dict`; a ValueError if these are not settings.
+
+        Parameters
+        ----------
+        values : dict
+            Plain values.
 
         They contain the text of the head rules: no file is read, so that untrusted settings cannot name one.
         """

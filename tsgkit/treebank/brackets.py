@@ -92,7 +92,8 @@ class BracketReader:
                 tag, word = token.group(1, 2)
                 node = Tree(intern(tag, tag), [unescape_word(word) if self.unescape else word])
                 if open_nodes:
-                    self.attach(open_nodes[-1], node, token)
+                    self.require_room(open_nodes[-1], token)
+                    open_nodes[-1].append(node)
                 else:
                     self.begin(token, finished)
                     finished.append(node)
@@ -106,6 +107,8 @@ class BracketReader:
                     self.begin(token, finished)
                 elif not label:
                     raise self.error("missing label: a label must follow '('", token)
+                else:
+                    self.require_room(open_nodes[-1], token)
                 open_nodes.append(Tree(intern(label, label), []))
             else:
                 self.add_word(token)
@@ -124,13 +127,13 @@ class BracketReader:
             raise self.error("two roots: a second tree begins on the line where the last one ended", token)
         self.start = (self.line_number, token.start() + 1)
 
-    def attach(self, parent: Tree, node: Tree, token: re.Match[str]) -> None:
+    def require_room(self, parent: Tree, token: re.Match[str]) -> None:
+        """Refuse a bracket beside a word, and a second tree in the outer bracket, where it begins."""
         # A node without children takes any child; the first one shows whether it takes another.
         if parent and (parent[-1].__class__ is str or not parent.label()):
             if parent.label():
                 raise self.error(f"stray token: {parent[0]!r} is beside a bracket; {TAG_NEEDED}", token)
             raise self.error("two roots: the outer bracket holds more than one tree", token)
-        parent.append(node)
 
     def close(self, token: re.Match[str]) -> Tree:
         if not self.open_nodes:
@@ -139,7 +142,7 @@ class BracketReader:
         if not node:
             raise self.error(f"empty node: ({node.label()} ) has neither words nor children", token)
         if self.open_nodes:
-            self.attach(self.open_nodes[-1], node, token)
+            self.open_nodes[-1].append(node)
         return node
 
     def add_word(self, token: re.Match[str]) -> None:

@@ -217,7 +217,13 @@ class Cleaning:
     relabelling: str = ""
 
     def apply(self, tree: Tree) -> Tree | None:
-        """The clean tree, or ``None`` when no word is left."""
+        """The clean tree, or ``None`` when no word is left.
+
+        Parameters
+        ----------
+        tree : nltk.Tree
+            As annotated; it is left as it is.
+        """
         result: Tree | None = relabelling_of(self.relabelling).apply(tree) if self.relabelling else tree
         if result is not None and self.feature_mark:
             result = cut_labels(result, self.feature_mark)
@@ -234,7 +240,13 @@ class Cleaning:
         return collapse_unaries(result) if self.unaries else result
 
     def undo(self, tree: Tree) -> Tree:
-        """Undo what the output of a parser must not show: merged unary chains."""
+        """Undo what the output of a parser must not show: merged unary chains.
+
+        Parameters
+        ----------
+        tree : nltk.Tree
+            Clean.
+        """
         return expand_unaries(tree) if self.unaries else tree
 
     def to_dict(self) -> dict[str, Any]:
@@ -243,7 +255,13 @@ class Cleaning:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Cleaning":
-        """The inverse of `to_dict`; a ValueError if these are not settings."""
+        """The inverse of `to_dict`; a ValueError if these are not settings.
+
+        Parameters
+        ----------
+        values : dict
+            Plain values.
+        """
         names_of(list(values["empty_tags"]), "empty_tags")
         cleaning = settings_of(cls, {**OPTIONAL, **values, "empty_tags": tuple(values["empty_tags"])})
         try:

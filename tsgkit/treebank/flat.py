@@ -67,14 +67,17 @@ class FlatCorpus:
 
     @property
     def n_trees(self) -> int:
+        """The number of trees."""
         return len(self.tree_start) - 1
 
     @property
     def n_nodes(self) -> int:
+        """The number of nodes, words not counted."""
         return len(self.label)
 
     @property
     def n_tokens(self) -> int:
+        """The number of words."""
         return int(np.count_nonzero(self.form >= 0))
 
     @classmethod

@@ -19,7 +19,7 @@ class FragmentReader(BracketReader):
     def close(self, token: re.Match[str]) -> Tree:
         if len(self.open_nodes) > 1 and not self.open_nodes[-1]:
             frontier = self.open_nodes.pop()
-            self.attach(self.open_nodes[-1], frontier, token)
+            self.open_nodes[-1].append(frontier)
             return frontier
         return super().close(token)
 

@@ -58,23 +58,48 @@ class Preparation:
         return HeadRules.parse(self.head_rules, "head rules") if self.head_rules else HeadRules.load("penn")
 
     def encode(self, tree: Tree) -> Tree | None:
-        """A tree cleaned and binarised, over the words of the text; ``None`` if cleaning leaves no word."""
+        """A tree cleaned and binarised, over the words of the text; ``None`` if cleaning leaves no word.
+
+        Parameters
+        ----------
+        tree : nltk.Tree
+            As annotated.
+        """
         clean = self.cleaning.apply(tree)
         return clean if clean is None or self.binarization is None else self.binarization.apply(clean)
 
     def decode(self, tree: Tree, sentence: Sequence[str] | None = None) -> Tree:
-        """A tree of a parser in the form of the cleaned treebank, over the words of `sentence`."""
+        """A tree of a parser in the form of the cleaned treebank, over the words of `sentence`.
+
+        Parameters
+        ----------
+        tree : nltk.Tree
+            Binarised.
+        sentence : sequence of str, optional
+            The words that it gets; its own unless given.
+        """
         if self.binarization is not None:
             tree = self.binarization.undo(tree)
         tree = self.cleaning.undo(tree)
         return tree if sentence is None else with_words(tree, sentence)
 
     def with_original_labels(self, tree: Tree) -> Tree:
-        """A tree of a parser with the labels of the treebank, where rules for labels renamed one label only."""
+        """A tree of a parser with the labels of the treebank, where rules for labels renamed one label only.
+
+        Parameters
+        ----------
+        tree : nltk.Tree
+            Not binarised.
+        """
         return restored(tree, self.original_labels)
 
     def vocabulary_words(self, sentence: Sequence[str]) -> list[str]:
-        """The words of a sentence in the closed vocabulary: rare and new words replaced by their classes."""
+        """The words of a sentence in the closed vocabulary: rare and new words replaced by their classes.
+
+        Parameters
+        ----------
+        sentence : sequence of str
+        """
         if self.lexicon is None:
             return list(sentence)
         # Most treebanks escape brackets: a bracket that is not in the vocabulary is looked up by its name.
@@ -93,7 +118,13 @@ class Preparation:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Preparation":
-        """The inverse of `to_dict`; a ValueError says why these values are no preparation."""
+        """The inverse of `to_dict`; a ValueError says why these values are no preparation.
+
+        Parameters
+        ----------
+        values : dict
+            Plain values.
+        """
         try:
             binarization, lexicon = values["binarization"], values["lexicon"]
             return cls(

@@ -58,7 +58,10 @@ def generate(
 ) -> Iterator[Tree]:
     """Sample `n` trees from the synthetic grammar.
 
-    The parameters are those of `generate_derivations`.
+    Parameters
+    ----------
+    n, seed, insertions, vocabulary, max_length
+        As for `generate_derivations`.
 
     Examples
     --------
@@ -112,6 +115,11 @@ def generate_derivations(
 def assemble(steps: Iterable[str]) -> str:
     """The tree of a derivation, in brackets.
 
+    Parameters
+    ----------
+    steps : iterable of str
+        Elementary trees in the order of a leftmost derivation.
+
     Examples
     --------
     >>> assemble(["(TOP (NP+ (NN )))", "(NP (ADVP (RB )) (NP* ))", "(RB even)", "(NN rain)"])
@@ -138,6 +146,10 @@ def assemble(steps: Iterable[str]) -> str:
 def without_marks(step: str) -> str:
     """The elementary tree of a step, without the marks of the insertions of this derivation.
 
+    Parameters
+    ----------
+    step : str
+
     Examples
     --------
     >>> without_marks("(VP (VBD broke) (NP (DT the) (NX+ (NN ice))))")
@@ -147,7 +159,12 @@ def without_marks(step: str) -> str:
 
 
 def n_words(brackets: str) -> int:
-    """The length of a complete tree's sentence."""
+    """The length of a complete tree's sentence.
+
+    Parameters
+    ----------
+    brackets : str
+    """
     # There is one space before every word and before every node but the root.
     return brackets.count(" ") - brackets.count("(") + 1
 

@@ -85,6 +85,14 @@ class UnknownWords:
     def classes(self, word: str, is_first: bool, vocabulary: Collection[str]) -> Sequence[str]:
         """The classes that the model names for a word, finest first.
 
+        Parameters
+        ----------
+        word : str
+        is_first : bool
+            Whether it is the first word of its sentence.
+        vocabulary : collection of str
+            The words of the training trees.
+
         Raises
         ------
         UsageError
@@ -105,7 +113,13 @@ class UnknownWords:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "UnknownWords":
-        """The inverse of `to_dict`; a ValueError if these are not settings."""
+        """The inverse of `to_dict`; a ValueError if these are not settings.
+
+        Parameters
+        ----------
+        values : dict
+            Plain values.
+        """
         return settings_of(cls, values)
 
 
@@ -181,7 +195,14 @@ class Lexicon:
         return self.classify(word, position) if symbol is None else symbol
 
     def classify(self, word: str, position: int) -> str:
-        """The class of a word, known or not."""
+        """The class of a word, known or not.
+
+        Parameters
+        ----------
+        word : str
+        position : int
+            Of the word in its sentence, from 0.
+        """
         key = (word, position == 0)
         name = self._memo.get(key)
         if name is None:
@@ -203,7 +224,13 @@ class Lexicon:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Lexicon":
-        """The inverse of `to_dict`; a ValueError if these values are not a vocabulary."""
+        """The inverse of `to_dict`; a ValueError if these values are not a vocabulary.
+
+        Parameters
+        ----------
+        values : dict
+            Plain values.
+        """
         settings = UnknownWords.from_dict(values["settings"])
         known, rare = (frozenset(names_of(values[name], name)) for name in ("known", "rare"))
         names_of(list(values["classes"]), "classes")
@@ -223,6 +250,10 @@ class Lexicon:
 def count_words(sentences: Iterable[Sequence[str]]) -> tuple[Counter[str], Counter[str]]:
     """How often each word occurs, and how often as the first word of a sentence: the arguments of `UnknownWords.fit`.
 
+    Parameters
+    ----------
+    sentences : iterable of sequences of str
+
     Examples
     --------
     >>> counts, first_counts = count_words([["It", "rains"], ["It", "was", "It"]])
@@ -240,6 +271,10 @@ def count_words(sentences: Iterable[Sequence[str]]) -> tuple[Counter[str], Count
 def word_symbol(word: str) -> str:
     r"""The symbol of a known word.
 
+    Parameters
+    ----------
+    word : str
+
     Examples
     --------
     >>> word_symbol("dog"), word_symbol("UNK-LC")
@@ -250,6 +285,10 @@ def word_symbol(word: str) -> str:
 
 def symbol_word(symbol: str) -> str | None:
     r"""The word of a symbol; None for a class.
+
+    Parameters
+    ----------
+    symbol : str
 
     Examples
     --------
