@@ -73,7 +73,7 @@ class Browser:
         return path
 
     def wide(self):
-        """By how many pixels the page is wider than the window was when it was opened: that of a phone grows with it."""
+        """By how many pixels the page is wider than the window when it was opened: that of a phone grows with it."""
         return self.driver.execute_script("return document.documentElement.scrollWidth") - self.width
 
     def close(self):
