@@ -28,6 +28,8 @@ Options:
   --continuous             make discontinuous trees continuous, instead of stopping
   --skip-bad               skip and list what is not a tree, instead of stopping
   --max-bad=SHARE          with --skip-bad, fail if a larger share of the trees is bad [default: 0.05]
+  --list-bad=FILE          with --skip-bad, list what was skipped in this file; unless given, the first 20 of each kind
+                           are printed
 
 Raw text (tsg, insertion and srtsg):
   --raw=FILE               also learn from these sentences, one per line (plain, gzip or xz; can be repeated): models

@@ -1,7 +1,8 @@
 """Options that several commands share: from the arguments of the command line to checked settings."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from tsgkit.cli import choice, integer
 from tsgkit.distributed import BACKENDS, Backend, make_backend
 from tsgkit.errors import TreebankError, UsageError
 from tsgkit.evaluation.parameters import DEFAULT_PARAMETERS, Parameters, load_parameters, parameters_named
+from tsgkit.files import open_output
 from tsgkit.treebank import Binarization, Cleaning, UnknownWords, read_trees
 from tsgkit.treebank.binarize import METHODS
 from tsgkit.treebank.formats import AUTO, READERS, split_format
@@ -18,6 +20,9 @@ from tsgkit.treebank.presets import Preset, facts_of_preset, head_rules_named, l
 from tsgkit.treebank.relabel import read_relabelling
 from tsgkit.treebank.sources import lost_share
 from tsgkit.treebank.unknown.model import UNKNOWN_WORDS
+
+# Of each kind of bad tree, so many are printed.
+MOST_LISTED = 20
 
 
 @dataclass(frozen=True)
@@ -32,12 +37,15 @@ class Reading:
         As for `read_trees`.
     n_trees : list of int
         One number: how many trees were read.
+    list_to : str, optional
+        The file that lists what was left out; unless given, the beginning of the list is printed.
     """
 
     options: dict[str, Any]
     skipped: list[TreebankError] | None
     reattached: list[str] | None
     n_trees: list[int] = field(default_factory=lambda: [0])
+    list_to: str | None = None
 
     def trees(self, sources: str | Iterable[str]) -> Iterator[Tree]:
         """The trees of treebanks; at their end, an error if too many were bad, after these are listed."""
@@ -58,9 +66,24 @@ class Reading:
             n_trees = len(self.reattached)
             print(f"tsgkit: made {n_trees} tree{'s'[: n_trees != 1]} continuous", file=sys.stderr)
         if self.skipped is not None:
-            for error in self.skipped:
-                print(f"skipped: {error}", file=sys.stderr)
+            self.list_skipped(self.skipped)
             print(f"tsgkit: skipped {lost_share(self.skipped, self.n_trees[0])}", file=sys.stderr)
+
+    def list_skipped(self, skipped: Sequence[TreebankError]) -> None:
+        """List what was left out: all of it in a file, or the first of each kind on stderr."""
+        if self.list_to is not None:
+            with open_output(self.list_to) as file:
+                file.writelines(f"{error}\n" for error in skipped)
+            return
+        listed: Counter[str] = Counter()
+        for error in skipped:
+            listed[error.reason] += 1
+            if listed[error.reason] <= MOST_LISTED:
+                print(f"skipped: {error}", file=sys.stderr)
+        for reason, count in listed.items():
+            if count > MOST_LISTED:
+                more = f"{count - MOST_LISTED} more of the kind {reason!r}"
+                print(f"skipped: {more}; --list-bad=FILE lists all", file=sys.stderr)
 
 
 def reading_of(arguments: dict[str, Any]) -> Reading:
@@ -77,7 +100,10 @@ def reading_of(arguments: dict[str, Any]) -> Reading:
         "encoding": arguments["--encoding"],
     }
     continuous = arguments["--continuous"] or (preset is not None and preset.continuous)
-    return Reading(options, [] if arguments["--skip-bad"] else None, [] if continuous else None)
+    if arguments["--list-bad"] is not None and not arguments["--skip-bad"]:
+        raise UsageError("--list-bad lists what --skip-bad skips: give both")
+    skipped: list[TreebankError] | None = [] if arguments["--skip-bad"] else None
+    return Reading(options, skipped, [] if continuous else None, list_to=arguments["--list-bad"])
 
 
 def share(arguments: dict[str, Any], option: str) -> float:

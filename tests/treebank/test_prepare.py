@@ -196,6 +196,23 @@ def test_too_many_bad_trees(tsgkit, tmp_path):
     assert "--max-bad=all: must be a share from 0 to 1" in result.stderr
 
 
+def test_the_list_of_bad_trees_is_cut_or_goes_to_a_file(tsgkit, tmp_path):
+    bad = "(S (A b) c)\n"
+    options = ("prepare", "--skip-bad", "--max-bad=90%", "-", "-o", "out.mrg")
+    result = tsgkit(*options, text=bad * 25 + "(S (A b)\n" + "(S (A b))\n" * 25)
+    lines = result.stderr.splitlines()
+    assert sum(line.startswith("skipped: -:") for line in lines) == 21
+    assert "skipped: 5 more of the kind 'stray token'; --list-bad=FILE lists all" in lines
+    assert lines[-1] == "tsgkit: skipped 26 of 51 (51.0%): stray token 25, unbalanced brackets 1"
+    result = tsgkit(*options, "--list-bad=bad.txt", text=bad * 25 + "(S (A b))\n" * 25)
+    assert result.stderr.splitlines() == ["tsgkit: skipped 25 of 50 (50.0%): stray token 25"]
+    assert len((tmp_path / "bad.txt").read_text().splitlines()) == 25
+    # The list is there even if too many are bad.
+    tsgkit("prepare", "--skip-bad", "-", "-o", "no.mrg", "--list-bad=more.txt", text=bad * 30, code=2)
+    assert len((tmp_path / "more.txt").read_text().splitlines()) == 30
+    assert "give both" in tsgkit("prepare", "-", "--list-bad=x", code=2, text=bad).stderr
+
+
 def test_presets(tsgkit, tmp_path):
     listed = tsgkit("prepare", "--list-presets").stdout
     assert "cess: CESS-ESP" in listed
