@@ -1,11 +1,12 @@
 """Build recipe of the compiled modules; everything else about the package is in pyproject.toml.
 
-Every ``ext/tsgkit/NAME.pyx`` becomes the module ``tsgkit.NAME``. In the environment, ``TSGKIT_CHECKED=1`` asks for
-bounds checks, ``TSGKIT_SANITIZE=1`` for the address and undefined behaviour sanitizers, ``TSGKIT_QUICK=1`` for code
-that is compiled quickly and runs slowly; changing the mode forces a rebuild. ``TSGKIT_MODULES`` names the modules to
-build, separated by blanks, instead of all.
+Every ``ext/tsgkit/NAME.pyx`` becomes the module ``tsgkit.NAME``. Environment variables change the mode of the build:
+``TSGKIT_CHECKED=1`` adds bounds checks, ``TSGKIT_SANITIZE=1`` the address and undefined behaviour sanitizers, and
+``TSGKIT_QUICK=1`` compiles quickly, without optimization. A change of mode compiles all modules again.
+``TSGKIT_MODULES`` lists the modules to build, separated by spaces; by default, all are built.
 """
 
+import multiprocessing
 import os
 import sys
 from pathlib import Path
@@ -20,6 +21,9 @@ CHECKED, SANITIZED, QUICK = (
 MODE = "sanitized" if SANITIZED else "checked" if CHECKED else "quick" if QUICK else "release"
 MODULES = os.environ.get("TSGKIT_MODULES", "").split()
 SOURCES = Path("ext/tsgkit")
+# Cython's code for memoryviews, compiled once instead of in each module that uses them, which would make a build take
+# almost twice as long and the modules twice as large.
+SHARED = "tsgkit._cyutility"
 # setuptools recompiles a module when one of these is newer than it; Cython itself follows the .pxd files.
 HEADERS = sorted(str(path) for path in SOURCES.glob("*.hpp"))
 
@@ -45,8 +49,8 @@ def compile_flags() -> list[str]:
         # The stack below a report is worth more than speed, and the first report ends the program.
         kinds = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
         return ["-O1", *portable, *kinds, *checks]
-    # Python asks for what debuggers need, which is nine tenths of a module and a third of the time to compile it.
-    return ["-O0" if QUICK else "-O3", "-g0", *portable, *checks]
+    # Python asks for debug information, which is nine tenths of a module and a third of the time to compile it.
+    return [{"release": "-O3", "checked": "-O1", "quick": "-O0"}[MODE], "-g0", *portable, *checks]
 
 
 def link_flags() -> list[str]:
@@ -60,7 +64,7 @@ STAMP = Path("build/mode")
 
 
 def mode_changed() -> bool:
-    """Whether the modules in the source folder were built in the other mode, or a build was interrupted."""
+    """Whether the modules in the source folder were built in another mode, or a build was interrupted."""
     previous = STAMP.read_text() if STAMP.exists() else MODE
     STAMP.parent.mkdir(exist_ok=True)
     STAMP.write_text("interrupted" if previous != MODE else MODE)
@@ -68,7 +72,7 @@ def mode_changed() -> bool:
 
 
 def extensions() -> list[Extension]:
-    return [
+    modules = [
         Extension(
             f"tsgkit.{source.stem}",
             [str(source)],
@@ -79,21 +83,38 @@ def extensions() -> list[Extension]:
             extra_compile_args=compile_flags(),
             extra_link_args=link_flags(),
         )
-        for source in sorted(SOURCES.glob("*.pyx"))
+        # The largest first, so that no processor waits at the end for one of them.
+        for source in sorted(SOURCES.glob("*.pyx"), key=lambda source: source.stat().st_size, reverse=True)
         if not MODULES or source.stem in MODULES
     ]
+    # Cython writes this module in C, whose compilers refuse the option of a C++ standard.
+    flags = [flag for flag in compile_flags() if "std" not in flag]
+    shared = Extension(
+        SHARED, [f"ext/{SHARED.replace('.', '/')}.c"], extra_compile_args=flags, extra_link_args=link_flags()
+    )
+    return [shared, *modules] if modules else []
 
 
-FORCE = mode_changed()
+def cython_processes() -> int:
+    """How many processes translate Cython to C++; 0 stands for this one alone.
+
+    A process that is not forked would run this file again.
+    """
+    if sys.platform != "linux":
+        return 0
+    multiprocessing.set_start_method("fork", force=True)
+    return len(os.sched_getaffinity(0))
+
+
 setup(
     ext_modules=cythonize(
         extensions(),
         include_path=["ext"],
-        build_dir=f"build/cython-{MODE}",
+        build_dir="build/cython-checked" if CHECKED else "build/cython",
         compiler_directives=DIRECTIVES,
-        force=FORCE,
-        nthreads=0,
+        nthreads=cython_processes(),
+        shared_utility_qualified_name=SHARED,
     ),
-    options={"build_ext": {"force": FORCE, "parallel": os.cpu_count()}},
+    options={"build_ext": {"force": mode_changed(), "parallel": os.cpu_count()}},
 )
 STAMP.write_text(MODE)

@@ -1,10 +1,13 @@
 """What is said about the package in several places is the same everywhere."""
 
 import re
+import runpy
 import tomllib
 from pathlib import Path
 
+import Cython.Build
 import pytest
+import setuptools
 
 import tsgkit
 
@@ -57,3 +60,35 @@ def test_ci_runs_all_tests_once():
     assert re.search(r"^    make test\b", readme, re.MULTILINE)
     steps = re.findall(r"^step make (test(?:-slow|-all)?)$", (ROOT / ".ci" / "run").read_text("utf-8"), re.MULTILINE)
     assert steps == ["test", "test-slow"]
+
+
+MODES = {
+    "": ("-O3", False),
+    "TSGKIT_CHECKED": ("-O1", True),
+    "TSGKIT_QUICK": ("-O0", False),
+    "TSGKIT_SANITIZE": ("-O1", False),
+}
+
+
+@pytest.mark.parametrize("variable", MODES)
+def test_modes_of_the_build(tmp_path, monkeypatch, variable):
+    """Users, who set none of the variables, get optimized modules without checks."""
+    for name in filter(None, MODES):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv("TSGKIT_MODULES", raising=False)
+    if variable:
+        monkeypatch.setenv(variable, "1")
+    (tmp_path / "ext").symlink_to(ROOT / "ext")
+    monkeypatch.chdir(tmp_path)
+    options = {}
+    monkeypatch.setattr(Cython.Build, "cythonize", lambda extensions, **given: options.update(given) or extensions)
+    monkeypatch.setattr(setuptools, "setup", lambda **given: options.update(given))
+    runpy.run_path(str(ROOT / "setup.py"))
+    optimization, has_checks = MODES[variable]
+    modules = {extension.name: extension for extension in options["ext_modules"]}
+    assert {f"tsgkit.{path.stem}" for path in (ROOT / "ext" / "tsgkit").glob("*.pyx")} < modules.keys()
+    for extension in modules.values():
+        assert optimization in extension.extra_compile_args
+        assert ("-D_GLIBCXX_ASSERTIONS" in extension.extra_compile_args) == has_checks
+        assert ("-fsanitize=address,undefined" in extension.extra_link_args) == (variable == "TSGKIT_SANITIZE")
+    assert options["compiler_directives"]["boundscheck"] == has_checks
