@@ -46,6 +46,7 @@ PYP = [0.6, 0.3], [2.0, 0.5], [0.4, 0.3, 0.2], [0.5, 0.2], [1.5, 0.6], [0.6, 0.4
 STEEP = [0.8], [0.7, 0.3], [0.2], [0.7], [0.3], [0.8]
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize(
     ("bank", "settings", "move", "thin", "stacked"),
     [
@@ -84,6 +85,7 @@ def test_states_come_as_often_as_they_should(bank, settings, move, thin, stacked
     assert pyp.chi_square(seen, expected) > 1e-3
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("stacked", [False, True])
 def test_a_temperature_flattens_the_posterior_of_a_tree(stacked):
     """Of one tree alone and without discounts, since tables are seated as ever."""
@@ -104,6 +106,7 @@ def test_a_temperature_flattens_the_posterior_of_a_tree(stacked):
     assert pyp.chi_square(seen, posterior) < 1e-4
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("which", range(6))
 def test_other_parameters_are_rejected(which):
     trees = numbered("both")

@@ -77,6 +77,7 @@ def deviation(one, other, posterior, n_samples):
     )
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize(
     ("discounts", "strengths"),
     [pytest.param([0.0], [1.0, 0.4], id="dp"), pytest.param([0.6, 0.3], [2.0, 0.5], id="pyp")],

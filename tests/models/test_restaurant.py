@@ -87,6 +87,7 @@ def two_level_posterior(orders, top, bottom):
     return weights
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize(("discount", "strength"), PAIRS)
 def test_gibbs_over_two_levels_visits_seatings_as_often_as_it_should(discount, strength):
     top, bottom = Parameters(discount, strength), Parameters(0.4, 0.7)

@@ -1,6 +1,7 @@
 """The split sampler against exact posteriors and itself, and the grammars that are made of its samples."""
 
 from collections import Counter, defaultdict
+from functools import cache
 from itertools import islice, pairwise, product
 from math import exp, lgamma, log, prod
 
@@ -43,6 +44,7 @@ LIKELY = 1e-4
 DP, PYP = (0.0,), (0.6, 0.3, 0.5, 0.8)
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize(
     ("bank", "options", "thin"),
     [
@@ -68,17 +70,25 @@ def test_states_come_as_often_as_they_should(bank, options, thin, move):
     assert largest_deviate(setting, states) < 4.5
 
 
+@cache
+def sampled_states(bank):
+    """A setting with states that all comparisons with wrong posteriors share."""
+    setting = Setting(bank, levels=3, discount=PYP, classes=True)
+    n_labels = setting.trees.n_labels
+    setting.parameters[0, 2 * n_labels : 3 * n_labels] = 0.3
+    setting.parameters[:, -1] = 0.3, 0.5
+    return setting, samples(setting, trees_only, n=8000)
+
+
+@pytest.mark.statistics
 @pytest.mark.parametrize(
     "mutation", ["none", "levels", "shares", "rules", "words", *(f"{kind} {name}" for kind in KINDS for name in "ds")]
 )
 def test_wrong_posteriors_are_rejected(mutation):
     """The same comparison with the exact posterior of another model."""
     kind, _, which = mutation.partition(" ")
-    setting = Setting("branches" if kind == "levels" else "words", levels=3, discount=PYP, classes=True)
+    setting, states = sampled_states("branches" if kind == "levels" else "words")
     n_labels = setting.trees.n_labels
-    setting.parameters[0, 2 * n_labels : 3 * n_labels] = 0.3
-    setting.parameters[:, -1] = 0.3, 0.5
-    states = samples(setting, trees_only, n=8000)
     fewer = split_levels(UNREFINED_ROOT.truncated(2), setting.subcategories)
     reference = setting.reference(**({"levels": fewer} if kind == "levels" else {}))
     if kind in KINDS:

@@ -26,6 +26,7 @@ POSTERIORS = [
 ]
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize(("bank", "options", "joint"), POSTERIORS)
 def test_posterior_of_batches(bank, options, joint):
     case = Case(bank, **options).start()

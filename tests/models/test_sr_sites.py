@@ -134,6 +134,7 @@ POSTERIORS = [
 ENUMERABLE = ("ladder", "short")
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize(
     ("bank", "options", "move"),
     [
@@ -150,6 +151,7 @@ def test_posterior(bank, options, move):
     assert pyp.chi_square(seen, expected) > 1e-3
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("options", [{}, {"levels": 2}, {"levels": 1}, {"classes": True}, {"discount": 0.0}], ids=str)
 def test_trees_are_drawn_from_the_grammar_of_the_others(options):
     """Where no label occurs twice in a tree, the frozen grammar is the predictive distribution, so it is Gibbs."""
@@ -162,6 +164,7 @@ def test_trees_are_drawn_from_the_grammar_of_the_others(options):
     assert not any(case.sampler.restaurants(kind)[:2].any() for kind in ("dish", *KINDS))
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("mistake", ["blind rules", "one refinement", "rootless"])
 def test_mistakes_are_noticed(mistake):
     case = Case("ladders", mistake=mistake, discount=0.2).start()

@@ -75,6 +75,7 @@ STEEP = [0.8], [0.7, 0.3], [0.5, 0.3, 0.6]
 SHORT_DP, SHORT_PYP = ([0.0], [0.3], [0.7]), ([0.3], [0.5], [0.7])
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize(
     ("bank", "settings", "move", "thin"),
     [
@@ -102,6 +103,7 @@ def test_states_come_as_often_as_they_should(bank, settings, move, thin):
         assert pyp.chi_square(seen, expected) > 1e-3
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("settings", [DP, PYP, STEEP], ids=["dp", "pyp", "steep"])
 def test_trees_are_drawn_from_the_grammar_of_the_others(settings):
     """Where no label occurs twice in a tree, the frozen grammar is the predictive distribution, so it is Gibbs."""
@@ -134,6 +136,7 @@ def test_redrawing_does_not_depend_on_threads():
             sampler.redraw(0, wrong)
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("temperature", [0.5, 2.0])
 @pytest.mark.parametrize("kind", ["local", "blocked", "type"])
 def test_a_temperature_flattens_the_posterior(kind, temperature):
@@ -185,6 +188,7 @@ def test_two_ways_to_sum_over_seatings():
 # ---- the tests find what is wrong ------------------------------------------------------------------------
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("which", [0, 1, 2], ids=["discount", "strength", "stop"])
 def test_other_parameters_are_rejected(which):
     trees = numbered("chains")
@@ -194,6 +198,7 @@ def test_other_parameters_are_rejected(which):
     assert pyp.chi_square(states, exact(trees, parameters)[0]) < 1e-6
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("mutation", [None, "flipped ratio", "forgotten unseat", "blind to itself"])
 def test_broken_samplers_are_rejected(mutation):
     trees = numbered("chains")
