@@ -1,11 +1,12 @@
 """What the tests share: where treebanks of others are, and running a command as a user does."""
 
 import os
-import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from commands import Finished, run_here, run_process
 from hypothesis import HealthCheck, settings
 
 from tsgkit.errors import TreebankError
@@ -50,25 +51,24 @@ def penn_sample() -> list:
         pytest.skip("NLTK_DATA does not hold NLTK's treebank sample")
 
 
+def runner(run: Callable[..., Finished], folder: Path) -> Callable[..., Finished]:
+    def tsgkit(*arguments: object, text: str | bytes = "", code: int | None = 0) -> Finished:
+        done = run([str(each) for each in arguments], folder, text.encode() if isinstance(text, str) else text)
+        assert "Traceback" not in done.stderr, done.stderr
+        if code is not None:
+            assert done.returncode == code, done.stderr
+        return done
+
+    return tsgkit
+
+
 @pytest.fixture
 def tsgkit(tmp_path):
-    """Run ``tsgkit ARGUMENTS`` in an empty folder; returns the finished process."""
+    """Run ``tsgkit ARGUMENTS`` in an empty folder; returns its exit code and what it printed."""
+    return runner(run_here, tmp_path)
 
-    def run(*arguments: str, text: str | bytes = "", code: int | None = 0) -> subprocess.CompletedProcess[str]:
-        data = text.encode() if isinstance(text, str) else text
-        done = subprocess.run(
-            [sys.executable, "-m", "tsgkit", *map(str, arguments)],
-            input=data,
-            capture_output=True,
-            cwd=tmp_path,
-            check=False,
-        )
-        result = subprocess.CompletedProcess(
-            done.args, done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8")
-        )
-        assert "Traceback" not in result.stderr, result.stderr
-        if code is not None:
-            assert result.returncode == code, result.stderr
-        return result
 
-    return run
+@pytest.fixture
+def tsgkit_process(tmp_path):
+    """The same in a new process, for what depends on that: environment variables that are read once, entry points."""
+    return runner(run_process, tmp_path)

@@ -1,6 +1,7 @@
 """What every command promises."""
 
 import importlib
+import json
 import re
 import shlex
 import subprocess
@@ -8,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from commands import run_forked, run_here
 
 from tsgkit.cli import choice, command, integer, number
 from tsgkit.errors import EXIT_CODES, OverwriteError, TsgkitError, UsageError, exit_code_of
@@ -102,16 +104,21 @@ LIGHT = [["--version"], ["--help"], ["completion", "bash"], ["completion", "zsh"
 LIGHT += [[name, "--help"] for name in command_names() if name != "train"]
 
 
-@pytest.mark.parametrize("given", LIGHT, ids=" ".join)
-def test_what_only_prints_text_imports_nothing_heavy(given):
+def test_what_only_prints_text_imports_nothing_heavy():
     code = (
-        "import sys; from tsgkit.cli import main; code = main(sys.argv[1:]);"
-        "heavy = {name.partition('.')[0] for name in sys.modules} & {'numpy', 'nltk', 'tqdm', 'flask', 'matplotlib'};"
-        "sys.exit(code or ' '.join(heavy) or 0)"
+        "import contextlib, io, json, sys\n"
+        "from tsgkit.cli import main\n"
+        "HEAVY = {'numpy', 'nltk', 'tqdm', 'flask', 'matplotlib'}\n"
+        "for given in json.loads(sys.argv[1]):\n"
+        "    with contextlib.redirect_stdout(io.StringIO()) as printed:\n"
+        "        assert main(given) == 0, given\n"
+        "    assert printed.getvalue(), given\n"
+        "    heavy = {name.partition('.')[0] for name in sys.modules} & HEAVY\n"
+        "    assert not heavy, (given, heavy)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code, *given], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", code, json.dumps(LIGHT)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout
 
 
 def test_exit_codes_are_those_of_the_manual():
@@ -155,43 +162,48 @@ def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("streams")
     (made / "a.mrg").write_text("(TOP (S (NP (PRP He)) (VP (VBD ran)) (. .)))\n" * 3)
     (made / "text").write_text("He ran .\n")
-    words = ["train", "-q", "--model=cfg", "a.mrg", "-o", "m.model"]
-    subprocess.run([sys.executable, "-m", "tsgkit", *words], cwd=made, check=True)
+    assert run_here(["train", "-q", "--model=cfg", "a.mrg", "-o", "m.model"], made).returncode == 0
     return made
-
-
-def shell(folder, line):
-    """Run a command in a shell; returns its exit code and what it printed to stderr."""
-    words = f"{shlex.quote(sys.executable)} -m tsgkit {line}"
-    done = subprocess.run(["sh", "-c", words], cwd=folder, capture_output=True, text=True, check=False)
-    assert "Traceback" not in done.stderr
-    assert "Exception ignored" not in done.stderr
-    return done.returncode, done.stderr
 
 
 def test_every_command_is_run_with_closed_streams():
     assert set(SIMPLE) == set(command_names())
 
 
-@pytest.mark.parametrize("name", SIMPLE)
-def test_closed_standard_streams(folder, name):
+@pytest.mark.parametrize("streams", ["<&- >&-", ">/dev/full"])
+def test_closed_standard_streams(folder, streams):
     """Closed output is an error for what prints there, and for nothing else; a full disk is one, too."""
-    line = SIMPLE[name]
-    writes_a_file = " -o " in line
-    for streams in ("<&- >&-", ">/dev/full"):
-        code, said = shell(folder, line.replace("new.model", f"{len(streams)}.model") + f" {streams}")
-        assert code == (0 if writes_a_file else 1), streams
+    lines = [line.replace("new.model", f"{len(streams)}.model") for line in SIMPLE.values()]
+    for line, done in zip(lines, run_forked(list(map(str.split, lines)), folder, redirection=streams), strict=True):
+        require_clean(done)
+        writes_a_file = " -o " in line
+        assert done.returncode == (0 if writes_a_file else 1), line
         if not writes_a_file:
             wanted = "No space left on device" if "full" in streams else "the standard output: is closed"
-            assert f"tsgkit: {wanted}" in said
+            assert f"tsgkit: {wanted}" in done.stderr
 
 
-@pytest.mark.parametrize("line", ["prepare -", "parse m.model", "draw -", "eval - a.mrg"])
-def test_closed_standard_input(folder, line):
-    assert shell(folder, f"{line} <&-") == (1, "tsgkit: the standard input: is closed\n")
+def require_clean(done):
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+def test_closed_standard_input(folder):
+    lines = ["prepare -", "parse m.model", "draw -", "eval - a.mrg"]
+    for done in run_forked(list(map(str.split, lines)), folder, redirection="<&-"):
+        require_clean(done)
+        assert (done.returncode, done.stderr) == (1, "tsgkit: the standard input: is closed\n")
+
+
+def test_a_process_whose_streams_are_closed(folder):
+    """As above, with the start of the interpreter."""
+    line = f"{shlex.quote(sys.executable)} -m tsgkit prepare - <&- >&-"
+    done = subprocess.run(["sh", "-c", line], cwd=folder, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "tsgkit: the standard input: is closed\n")
 
 
 def test_all_standard_streams_are_closed(folder):
     """What is opened next does not take the place of stdout or stderr."""
-    assert shell(folder, "prepare a.mrg --statistics -o b.mrg <&- >&- 2>&-")[0] == 1
+    line = f"{shlex.quote(sys.executable)} -m tsgkit prepare a.mrg --statistics -o b.mrg <&- >&- 2>&-"
+    assert subprocess.run(["sh", "-c", line], cwd=folder, check=False).returncode == 1
     assert (folder / "b.mrg").read_bytes() == (folder / "a.mrg").read_bytes()

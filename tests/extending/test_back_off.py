@@ -1,7 +1,5 @@
 """The example of a back-off with four levels: probabilities, the exact posterior, grammars, training and parsing."""
 
-import subprocess
-import sys
 from math import exp
 
 import numpy as np
@@ -30,6 +28,7 @@ from tsgkit.errors import UsageError
 from tsgkit.inference.srtsg import SrSettings
 from tsgkit.inference.training import Training
 from tsgkit.models.back_off import BACK_OFFS, RefinedSymbols
+from tsgkit.models.model import Model
 from tsgkit.models.srtsg import split_levels
 from tsgkit.parsing import Parser
 from tsgkit.treebank import Binarization, UnknownWords, load, prepare
@@ -156,10 +155,8 @@ def test_levels_in_use():
         SrSettings(back_off="five-level")
 
 
-def test_an_installed_back_off_is_an_option_of_the_command(tmp_path, monkeypatch):
+def test_an_installed_back_off_is_an_option_of_the_command(tsgkit, tmp_path, monkeypatch):
     install_example(tmp_path, monkeypatch, "back_off", "tsgkit.back_offs", "four-level=FOUR_LEVEL")
-    model = tmp_path / "model.tsgkit"
-    command = [sys.executable, "-m", "tsgkit", "train", "village:dev", "--model=srtsg", f"--output={model}"]
     phases = ["--splits=1", "--split-iterations=2", "--joint-iterations=0", "--average=1"]
-    subprocess.run([*command, *phases, "--back-off=four-level"], check=True, capture_output=True)
-    assert model.exists()
+    tsgkit("train", "-q", "village:dev", "--model=srtsg", "-o", "m.model", *phases, "--back-off=four-level")
+    assert Model.load(tmp_path / "m.model").info["settings"]["back_off"] == "four-level"

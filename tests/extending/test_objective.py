@@ -58,7 +58,7 @@ def test_it_expects_more_brackets_than_others(registered):
     assert np.mean(gains) > 0.01
 
 
-def test_an_installed_objective_is_an_option(tsgkit, tmp_path, monkeypatch):
+def test_an_installed_objective_is_an_option(tsgkit, tsgkit_process, tmp_path, monkeypatch):
     install_example(tmp_path, monkeypatch, "objective", "tsgkit.objectives", f"{NAME}=OBJECTIVE")
     tsgkit("train", "-q", "--model=cfg", "village:train", "-o", "m")
     (line,) = tsgkit(
@@ -68,5 +68,5 @@ def test_an_installed_objective_is_an_option(tsgkit, tmp_path, monkeypatch):
     n_brackets = len(re.findall(r"\(", tree))
     assert kind == "ok"
     assert n_brackets - 3 < float(score) < n_brackets  # it expects most of its brackets, and cannot expect more
-    assert NAME in tsgkit("parse", "--help").stdout
+    assert NAME in tsgkit_process("parse", "--help").stdout
     assert "must be one of mpd, mpp" in tsgkit("parse", "--objective=recall", "m", code=2).stderr

@@ -73,12 +73,12 @@ def test_columns_are_numbers():
         list(example.read_columns([], "t", ReadOptions(named={"word": "x", "tag": "2", "brackets": "3"})))
 
 
-def test_all_commands_read_the_format(tsgkit, tmp_path, monkeypatch):
+def test_all_commands_read_the_format(tsgkit, tsgkit_process, tmp_path, monkeypatch):
     install_example(tmp_path, monkeypatch, "reader", "tsgkit.readers", "columns=READER")
     trees = [Cleaning().apply(tree) for tree in load("village", "train")]
     (tmp_path / "train.conll").write_text(file_of(trees), encoding="utf-8")
     expected = "".join(f"{format_tree(tree)}\n" for tree in trees)
-    usage = " ".join(tsgkit("prepare", "--help").stdout.split())
+    usage = " ".join(tsgkit_process("prepare", "--help").stdout.split())
     assert "or columns [default: auto]" in usage
     assert tsgkit("prepare", "--format=columns", "train.conll").stdout == expected
     assert tsgkit("prepare", "train.conll").stdout == expected  # recognised

@@ -6,7 +6,6 @@ from extending.plugins import install_example, load_example
 
 from tsgkit.treebank import FlatCorpus
 from tsgkit.treebank.prepare import preparation_of
-from tsgkit.treebank.unknown.model import UNKNOWN_WORDS
 
 example = load_example("unknown_words")
 
@@ -16,9 +15,9 @@ def test_examples_in_docstrings():
     assert doctest.testmod(example).failed == 0
 
 
-def test_preparing_training_and_parsing(tsgkit, tmp_path, monkeypatch):
+def test_preparing_training_and_parsing(tsgkit, tsgkit_process, tmp_path, monkeypatch):
     install_example(tmp_path, monkeypatch, "unknown_words", "tsgkit.unknown_words", "suffixes=MODEL")
-    assert "none, unicode, signature, three, one or suffixes" in tsgkit("prepare", "--help").stdout
+    assert "none, unicode, signature, three, one or suffixes" in tsgkit_process("prepare", "--help").stdout
     text = "(S (N walking) (V tells))\n(S (N talking) (V sees))\n(S (N going) (V sees))\n"
     prepared = tsgkit("prepare", "--unknown=suffixes", "--threshold=1", "-", text=text).stdout
     assert prepared.splitlines()[0] == "(TOP (S (N UNK) (V UNK)))"  # too few rare words for finer classes
@@ -31,14 +30,13 @@ def test_preparing_training_and_parsing(tsgkit, tmp_path, monkeypatch):
     assert parses["one"] == "(TOP (S (NP (PRP she)) (VP (VBD was) (ADJP (JJ blorking))) (. .)))\n"
     # Without the package, its model is named.
     monkeypatch.delenv("PYTHONPATH")
-    stderr = tsgkit("parse", "--quiet", "suffixes.model", text="the man", code=2).stderr
+    stderr = tsgkit_process("parse", "--quiet", "suffixes.model", text="the man", code=2).stderr
     assert "unknown-word model 'suffixes': must be one of unicode, signature, three, one" in stderr
 
 
 def test_the_classes_of_a_treebank(tsgkit, tmp_path, monkeypatch):
     install_example(tmp_path, monkeypatch, "unknown_words", "tsgkit.unknown_words", "suffixes=MODEL")
     tsgkit("prepare", "--unknown=suffixes", "--binarize=right", "village:train", "-o", "c.npz")
-    monkeypatch.setitem(UNKNOWN_WORDS._loaded, "suffixes", example.MODEL)
     corpus = FlatCorpus.load(tmp_path / "c.npz")
     lexicon = preparation_of(corpus).lexicon
     assert lexicon.classes["UNK-ng"] >= lexicon.settings.min_types

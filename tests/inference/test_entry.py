@@ -1,12 +1,11 @@
 """Models plug in: what every entry has, a model of another package as a user has it, and one that is not installed."""
 
-import os
-import subprocess
-import sys
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 
 import numpy as np
 import pytest
+from extending.plugins import install
 
 from tsgkit.errors import UsageError
 from tsgkit.inference.chains import Plan
@@ -102,7 +101,6 @@ class ToyEntry(ModelEntry):
 TOY = ToyEntry()
 PANEL = Panel("What the toy has to say", lambda report: [f"<p>{report.model.state['value'][0]:.4f}</p>"])
 """
-METADATA = "Metadata-Version: 2.1\nName: toy-models\nVersion: 1.0\n"
 ENTRY_POINTS = "[tsgkit.models]\ntoy = toy_models:TOY\n[tsgkit.panels]\ntoy = toy_models:PANEL\n"
 
 
@@ -145,48 +143,42 @@ def test_settings_are_plain_values():
 
 
 @pytest.fixture
-def toy(tmp_path):
-    """Run a command with, or without, the package that brings the toy."""
-    site = tmp_path / "site"
-    (site / "toy_models-1.0.dist-info").mkdir(parents=True)
-    (site / "toy_models.py").write_text(TOY)
-    (site / "toy_models-1.0.dist-info" / "METADATA").write_text(METADATA)
-    (site / "toy_models-1.0.dist-info" / "entry_points.txt").write_text(ENTRY_POINTS)
+def installed(tmp_path, monkeypatch):
+    """Within ``with installed():``, the package that brings the toy is installed."""
 
-    def run(*arguments, installed=True, code=0, text=""):
-        path = [str(site)] if installed else []
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*path, os.environ.get("PYTHONPATH", "")])}
-        command = [sys.executable, "-m", "tsgkit", *map(str, arguments)]
-        done = subprocess.run(
-            command, cwd=tmp_path, env=environment, input=text, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == code, done.stderr
-        return done
+    @contextmanager
+    def install_toy():
+        with monkeypatch.context() as patch:
+            install(tmp_path, patch, "toy_models", TOY, ENTRY_POINTS)
+            yield
 
-    return run
+    return install_toy
 
 
-def test_a_model_of_another_package(toy, tmp_path):
-    toy("train", "-q", "--model=toy", "--set=rounds=4", "--set=factor=0.25", "-o", "m", "village:dev")
-    model = Model.load(tmp_path / "m")
-    assert model.info["package"] == "toy-models"
-    assert model.state["value"].tolist() == [0.25**4]
-    assert np.exp(model.state["history_log_joint"]).tolist() == pytest.approx([0.25, 0.25**2, 0.25**3, 0.25**4])
-    assert toy("inspect", "m", "--top=1").stdout.splitlines()[0].split() == ["weight", "size", "fragment"]
-    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
-    toy("report", "-q", "-o", "r.html", "m")
+def test_a_model_of_another_package(installed, tsgkit, tsgkit_process, tmp_path):
+    with installed():
+        options = ("--model=toy", "--set=rounds=4", "--set=factor=0.25")
+        tsgkit_process("train", "-q", *options, "-o", "m", "village:dev")
+        model = Model.load(tmp_path / "m")
+        assert model.info["package"] == "toy-models"
+        assert model.state["value"].tolist() == [0.25**4]
+        assert np.exp(model.state["history_log_joint"]).tolist() == pytest.approx([0.25, 0.25**2, 0.25**3, 0.25**4])
+        assert tsgkit("inspect", "m", "--top=1").stdout.splitlines()[0].split() == ["weight", "size", "fragment"]
+        pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+        tsgkit("report", "-q", "-o", "r.html", "m")
     page = (tmp_path / "r.html").read_text("utf-8")
     assert "<h1>A toy: m</h1>" in page
     assert "<h2>What the toy has to say</h2><p>0.0039</p>" in page
 
 
-def test_a_model_of_another_package_in_chains(toy, tmp_path):
-    done = toy("train", "-q", "--model=toy", "--chains=2", "-o", "m", "village:dev")
+def test_a_model_of_another_package_in_chains(installed, tsgkit, tmp_path):
+    with installed():
+        done = tsgkit("train", "-q", "--model=toy", "--chains=2", "-o", "m", "village:dev")
     assert "chain 1 has the highest log joint and is m" in done.stdout
     assert (tmp_path / "m.chain02").exists()
 
 
-def test_wrong_settings_of_another_package(toy):
+def test_wrong_settings_of_another_package(installed, tsgkit):
     for options, message in (
         (["--set=rounds=0"], "--rounds=0: must be at least 1"),
         (["--set=rounds=x"], "--rounds=x: not a whole number"),
@@ -194,18 +186,20 @@ def test_wrong_settings_of_another_package(toy):
         (["--set=average=3"], "--set=average=3: the model toy has no such setting; it has factor, loud, rounds"),
         (["--average=3"], "--average: the model toy has no such setting, only tsg, insertion and srtsg have it"),
     ):
-        done = toy("train", "-q", "--model=toy", *options, "-o", "m", "village:dev", code=2)
+        with installed():
+            done = tsgkit("train", "-q", "--model=toy", *options, "-o", "m", "village:dev", code=2)
         assert done.stderr == f"tsgkit: {message}\n"
 
 
-def test_a_model_whose_package_is_not_installed(toy):
-    toy("train", "-q", "--model=toy", "--set=loud=yes", "-o", "m", "village:dev")
+def test_a_model_whose_package_is_not_installed(installed, tsgkit):
+    with installed():
+        tsgkit("train", "-q", "--model=toy", "--set=loud=yes", "-o", "m", "village:dev")
     message = "tsgkit: no model 'toy' is installed: install the package toy-models, or train one of cfg, tsg,"
     for command in (["inspect", "m"], ["report", "-q", "-o", "r", "m"], ["draw", "--model=m", "village:dev"]):
-        assert message in toy(*command, installed=False, code=2).stderr
-    assert "--model=toy: must be one of" in toy("train", "--model=toy", "-o", "n", "-", installed=False, code=2).stderr
+        assert message in tsgkit(*command, code=2).stderr
+    assert "--model=toy: must be one of" in tsgkit("train", "--model=toy", "-o", "n", "-", code=2).stderr
     # The grammar is in the file, so that the model parses everywhere.
-    assert toy("parse", "-q", "m", installed=False, text="We saw it .\n").stdout.startswith("(TOP ")
+    assert tsgkit("parse", "-q", "m", text="We saw it .\n").stdout.startswith("(TOP ")
 
 
 def test_a_model_registered_in_the_program(monkeypatch):

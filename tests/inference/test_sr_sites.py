@@ -20,14 +20,16 @@ from tsgkit.treebank.synthetic import assemble
 SHORT = {"joint_iterations": 0, "splits": 2, "split_iterations": 3, "average": 2, "average_every": 1}
 
 
-def small_corpus(threshold=0):
+def small_corpus(threshold=0, n_trees=None):
     return prepare(
-        load("village", "dev"), binarization=Binarization("right", 0), unknown=UnknownWords("unicode", threshold)
+        load("village", "dev")[:n_trees],
+        binarization=Binarization("right", 0),
+        unknown=UnknownWords("unicode", threshold),
     )
 
 
-def run_of(path, *, seed=1, threshold=0, resume=False, watch=None, **settings):
-    training = Training(small_corpus(threshold), SrSettings(**{**SHORT, **settings}), seed=seed)
+def run_of(path, *, seed=1, threshold=0, n_trees=None, resume=False, watch=None, **settings):
+    training = Training(small_corpus(threshold, n_trees), SrSettings(**{**SHORT, **settings}), seed=seed)
     return Run(training, path, checkpoint_every=1, quiet=True, resume=resume, watch=watch)
 
 
@@ -48,6 +50,7 @@ def trained(path, **options):
     ],
 )
 def test_a_resumed_run_ends_the_same(tmp_path, settings):
+    settings = {"n_trees": 20, **settings}
     whole = trained(tmp_path / "whole", **settings)
     iterations = run_of(tmp_path / "parts", **settings).iterations
     for last in range(1, iterations + 1):

@@ -101,6 +101,9 @@ def run_under_control(folder: Path, arguments: list[str]) -> int:
     return subprocess.call([sys.executable, "-m", "injection.run", *arguments], env=environment)
 
 
+NO_FAULT = Fault()
+
+
 class Injector:
     """Runs commands with faults; only in a process that has the library."""
 
@@ -109,7 +112,7 @@ class Injector:
             self.memory = mmap.mmap(file.fileno(), ctypes.sizeof(Control))
         self.control = Control.from_buffer(self.memory)
 
-    def run(self, folder: Path, words: list[str], fault: Fault = Fault()) -> Result:  # noqa: B008 - it is frozen
+    def run(self, folder: Path, words: list[str], fault: Fault = NO_FAULT) -> Result:
         """Run ``tsgkit WORDS`` in a folder."""
         log = folder.parent / f"{folder.name}.log"
         self.control.folder = b""

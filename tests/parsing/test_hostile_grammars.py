@@ -1,6 +1,6 @@
 """Well-formed models that are hostile: bounded work and memory, no crash, no recursion; each was a fault once.
 
-Every model is parsed by the command in a process of its own, whose memory is limited.
+Every model is parsed by the command in a process whose memory is limited.
 """
 
 import os
@@ -11,6 +11,7 @@ import time
 
 import numpy as np
 import pytest
+from commands import run_forked
 from fuzz import grammars
 from processes import memory_limit, wait_until
 
@@ -25,23 +26,28 @@ SECONDS = 300
 
 def parse(model, folder, *options, text="a\n", memory=MEMORY):
     """The output of the command."""
-    model.save(folder / "hostile.model")
-    done = subprocess.run(
-        [sys.executable, "-m", "tsgkit", "parse", *options, str(folder / "hostile.model")],
-        input=text, capture_output=True, text=True, check=False, timeout=SECONDS, **memory_limit(memory),
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stderr
+    (done,) = parse_each(model, folder, [options], text, memory)
     return done
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES.names)
-def test_a_long_chain(objective, tmp_path):
+def parse_each(model, folder, all_options, text="a\n", memory=MEMORY):
+    """The output of the command with each of several sets of options."""
+    model.save(folder / "hostile.model")
+    commands = [["parse", *options, "hostile.model"] for options in all_options]
+    finished = run_forked(commands, folder, text, timeout=SECONDS, **memory_limit(memory))
+    for done in finished:
+        assert done.returncode == 0, done.stderr
+        assert "Traceback" not in done.stderr
+    return finished
+
+
+def test_a_long_chain(tmp_path):
     """The k best recursed, and choosing a tree took memory by the square of its length."""
     model = grammars.model_of(grammars.grammar_of(*grammars.chain(30_000)))
-    done = parse(model, tmp_path, f"--objective={objective}", "--kbest=2", "--samples=20", "--confidence")
-    assert done.stdout.count("(") == 30_000
-    assert "0 with a fallback tree" in done.stderr
+    common = ("--kbest=2", "--samples=20", "--confidence")
+    for done in parse_each(model, tmp_path, [(f"--objective={name}", *common) for name in OBJECTIVES.names]):
+        assert done.stdout.count("(") == 30_000
+        assert "0 with a fallback tree" in done.stderr
 
 
 def test_a_longer_chain_in_little_memory(tmp_path):
@@ -53,13 +59,13 @@ def test_a_longer_chain_in_little_memory(tmp_path):
     assert done.stdout.count("(") == 60_000
 
 
-@pytest.mark.parametrize("objective", ["max-rule", "mer-sampled", "mpp-sampled", "mpp"])
-def test_a_cycle_that_is_hardly_ever_left(objective, tmp_path):
+def test_a_cycle_that_is_hardly_ever_left(tmp_path):
     """Samples went round until memory was full."""
     n, label, rules = grammars.ring(2, 1 - 2e-12)
     model = grammars.model_of(grammars.grammar_of(n, label, rules))
-    done = parse(model, tmp_path, f"--objective={objective}", "--max-memory=64")
-    assert "(L" in done.stdout
+    objectives = ("max-rule", "mer-sampled", "mpp-sampled", "mpp")
+    for done in parse_each(model, tmp_path, [(f"--objective={name}", "--max-memory=64") for name in objectives]):
+        assert "(L" in done.stdout
 
 
 @pytest.mark.parametrize("kind", ["unary", "bridge"])
@@ -84,8 +90,8 @@ def test_values_that_underflow(tmp_path):
         "lexical": [(4, word, tiny) for word in range(3)],
     }
     model = grammars.model_of(grammars.grammar_of(5, list(range(5)), rules))
-    for objective in OBJECTIVES.names:
-        done = parse(model, tmp_path, f"--objective={objective}", "--samples=10", text="a\na b\na b c a\n")
+    all_options = [(f"--objective={name}", "--samples=10") for name in OBJECTIVES.names]
+    for done in parse_each(model, tmp_path, all_options, text="a\na b\na b c a\n"):
         assert [line.count(")") >= 2 for line in done.stdout.splitlines()] == [True] * 3
 
 
@@ -156,8 +162,8 @@ def test_many_labels_in_one_cell(tmp_path):
         "lexical": [(x, 0, 0.5) for x in range(1, n)],
     }
     model = grammars.model_of(grammars.grammar_of(n, list(range(n)), rules))
-    for objective in ("max-rule", "mer", "mpp"):
-        done = parse(model, tmp_path, f"--objective={objective}", "--kbest=3", "--confidence")
+    all_options = [(f"--objective={name}", "--kbest=3", "--confidence") for name in ("max-rule", "mer", "mpp")]
+    for done in parse_each(model, tmp_path, all_options):
         assert "0 with a fallback tree" in done.stderr
 
 

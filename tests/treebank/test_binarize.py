@@ -220,12 +220,3 @@ TREEBANK_SETTINGS = [
 def test_every_tree_of_the_penn_sample(settings, penn_sample):
     for tree in penn_sample:
         assert same_tree(settings.undo(settings.apply(tree)), tree)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("part", ["train", "dev"])
-def test_every_tree_of_craft(part, treebanks):
-    settings = Binarization("centre-head", 1, vertical=2)
-    with open(treebanks / "craft" / f"{part}.mrg", encoding="utf-8") as lines:
-        for tree in map(Tree.fromstring, lines):
-            assert same_tree(settings.undo(settings.apply(tree)), tree)

@@ -140,13 +140,13 @@ NLTK |= {"floresta": ("f.ptb", "floresta-sample.ptb", 5), "sinica_treebank": ("p
 
 
 @pytest.mark.parametrize("corpus", NLTK)
-def test_as_corpora_of_nltk(formats, tmp_path, tsgkit, monkeypatch, corpus):
+def test_as_corpora_of_nltk(formats, tmp_path, tsgkit_process, monkeypatch, corpus):
     file, excerpt, n_trees = NLTK[corpus]
     folder = tmp_path / "corpora" / corpus
     folder.mkdir(parents=True)
     shutil.copy(formats / excerpt, folder / file)
     monkeypatch.setenv("NLTK_DATA", str(tmp_path))
-    done = tsgkit("prepare", "--quiet", "--root=none", f"nltk:{corpus}", "-o", "out.mrg", "--continuous")
+    done = tsgkit_process("prepare", "--quiet", "--root=none", f"nltk:{corpus}", "-o", "out.mrg", "--continuous")
     assert len((tmp_path / "out.mrg").read_text("utf-8").splitlines()) == n_trees, done.stderr
     direct, _, _ = read(formats / excerpt, {"cess_esp": "cess", "sinica_treebank": "sinica"}.get(corpus, corpus))
     sentences = [words(tree) for tree in read_trees(tmp_path / "out.mrg")]

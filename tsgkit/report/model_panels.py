@@ -124,6 +124,8 @@ def derivations(report: Report) -> Iterator[str]:
 def sample_derivations(report: Report) -> list[Derivation]:
     """Derivations of sentences of medium length from all over; if there are auxiliary trees, with insertions."""
     wanted = report.settings.n_derivations
+    if not wanted:
+        return []
     found = derived(report, medium([parse.tree for parse in report.parses if not parse.fallback]))
     trained: list[Derivation] = []
     if report.model.corpus is not None and (not report.parses or report.inserts):
