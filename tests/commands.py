@@ -32,13 +32,15 @@ def run_process(arguments: Sequence[str], folder: Path, data: bytes = b"") -> Fi
 def run_here(arguments: Sequence[str], folder: Path, data: bytes = b"", *, is_one_stream: bool = False) -> Finished:
     """Run ``tsgkit ARGUMENTS`` in this process: its streams are files, on the descriptors of standard streams.
 
-    With `is_one_stream`, stderr is the same stream as stdout.
+    With `is_one_stream`, stderr is the same stream as stdout, and lines come in the order in which they are printed, as
+    on a terminal.
     """
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as results, tempfile.TemporaryFile() as messages:
         given.write(data)
         given.seek(0)
         second = results if is_one_stream else messages
-        with in_folder(folder), standard_streams(given.fileno(), results.fileno(), second.fileno()):
+        descriptors = given.fileno(), results.fileno(), second.fileno()
+        with in_folder(folder), standard_streams(*descriptors, is_by_line=is_one_stream):
             code = cli.main(arguments)
         texts = []
         for file in (results, messages):
@@ -58,8 +60,11 @@ def in_folder(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def standard_streams(*descriptors: int) -> Iterator[None]:
-    """Put files in the place of stdin, stdout and stderr, for Python and for everything below it."""
+def standard_streams(*descriptors: int, is_by_line: bool) -> Iterator[None]:
+    """Put files in the place of stdin, stdout and stderr, for Python and for everything below it.
+
+    With `is_by_line`, every line of stdout is written at once, as those of stderr are.
+    """
     streams = sys.stdin, sys.stdout, sys.stderr
     for stream in streams[1:]:
         stream.flush()
@@ -68,8 +73,8 @@ def standard_streams(*descriptors: int) -> Iterator[None]:
         for number, descriptor in enumerate(descriptors):
             os.dup2(descriptor, number)
         sys.stdin, sys.stdout, sys.stderr = (
-            io.TextIOWrapper(open(number, mode, closefd=False), encoding="utf-8", line_buffering=number == 2)  # noqa: SIM115 - a standard stream
-            for number, mode in enumerate(("rb", "wb", "wb"))
+            io.TextIOWrapper(open(number, mode, closefd=False), encoding="utf-8", line_buffering=is_flushed)  # noqa: SIM115 - a standard stream
+            for number, (mode, is_flushed) in enumerate((("rb", False), ("wb", is_by_line), ("wb", True)))
         )
         yield
         for stream in (sys.stdout, sys.stderr):

@@ -64,7 +64,9 @@ def console(tmp_path):
     tsgkit.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m tsgkit "$@"\n', "utf-8")
     tsgkit.chmod(0o755)
     shutil.copytree(DOCS / "data", folder / "data")
-    environment = os.environ | {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "LC_ALL": "C.UTF-8"}
+    # Without a buffer, lines of stdout and stderr come in the order in which they are printed, as on a terminal.
+    changes = {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "LC_ALL": "C.UTF-8", "PYTHONUNBUFFERED": "1"}
+    environment = os.environ | changes
 
     def run(command):
         words = shlex.split(command)
