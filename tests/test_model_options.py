@@ -42,6 +42,9 @@ def test_every_setting_has_an_option_and_every_option_one_meaning():
 def test_the_help_text_shows_the_defaults_of_the_settings(name):
     for each in fields(MODELS[name].settings):
         text = described(option_of(each.name))
+        if each.name in MODELS[name].settings.by_size:
+            assert text.endswith(f"(default: {MODELS[name].settings.by_size[each.name]})")
+            continue
         if each.default is None or each.default is False:
             assert "default" not in text
             continue

@@ -67,7 +67,8 @@ Rare words:
 
 Subcategories (srtsg):
   --splits=N               number of times that every subcategory is split in two {default}
-  --split-iterations=N     number of sweeps over the treebank after every split {default}
+  --split-iterations=N     number of sweeps over the treebank after every split
+                           {default}
   --back-off=NAME          what refined rules back off to before P0: {back_offs} {default}
   --levels=N               levels of the back-off in use, P0 among them, all unless given; unrefined has 3: rules
                            whose root has no subcategory are left out with 2, refined rules with 1
@@ -84,7 +85,8 @@ Substitution sites (srtsg):
   --site-iterations=N      number of sweeps after the splits that sample substitution sites, so that fragments become
                            larger than single rules {default}
   --sites=NAME             sampler of these sites: blocked (whole trees) or local (single sites) {default}
-  --joint-iterations=N     number of sweeps after these that sample sites and subcategories jointly {default}
+  --joint-iterations=N     number of sweeps after these that sample sites and subcategories jointly
+                           {default}
   --stop-prob=P            fix the stop probability of all labels in the base distribution of fragments, instead of
                            sampling one per label
   --insertion-iterations=N  number of sweeps at the end that sample sites and insertions and keep the subcategories
@@ -113,6 +115,8 @@ Sampling (tsg, insertion and srtsg):
   --average-every=N        iterations between these samples {default}
   --anneal-from=T          the temperature of the first iteration (srtsg: of every phase) {default}
   --anneal-iterations=N    iterations until the temperature is 1 {default}
+  --time=MINUTES           choose the numbers of splits and sweeps so that training fits into this time on this machine,
+                           by a trial of a few sweeps; what was chosen is printed and can be given as options
   --seed=N                 the same seed gives the same model [default: 0]
   --threads=N              for sampling and for --dev; the result does not depend on it [default: 1]
   --checkpoint-every=N     iterations between checkpoints, which are written beside the model [default: 100]
@@ -139,24 +143,28 @@ Other:
   --version                the version
 """
 
+import math
 import sys
 import time
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from nltk.tree import Tree
 
 from tsgkit import __version__
-from tsgkit.cli import command, integer, parse_arguments
+from tsgkit.cli import command, integer, number, parse_arguments
 from tsgkit.distributed import Backend
 from tsgkit.errors import EXIT_FAILED, EXIT_INTERRUPTED, UsageError
 from tsgkit.evaluation.evalb import parameter_warnings
 from tsgkit.evaluation.report import columns
-from tsgkit.inference.chains import Chain, Chains, Plan
+from tsgkit.inference.budget import within
+from tsgkit.inference.chains import Chain, Chains, Plan, chain_path
+from tsgkit.inference.checkpoint import checkpoint_path, saved_settings
 from tsgkit.inference.convergence import Diagnosis
 from tsgkit.inference.entry import MODELS
 from tsgkit.inference.start import Start
-from tsgkit.model_options import fill_preparation, model_settings, recipe_of, with_defaults
+from tsgkit.model_options import fill_preparation, model_settings, option_of, recipe_of, with_defaults
 from tsgkit.models.model import Model
 from tsgkit.options import (
     Reading,
@@ -382,16 +390,44 @@ def start_of(arguments: dict[str, Any], plan: Plan, corpus: FlatCorpus) -> Start
     return start
 
 
+def fitted(arguments: dict[str, Any], plan: Plan, corpus: FlatCorpus, start: Start | None, started: float) -> Plan:
+    """The plan with the schedule that fits into --time; a checkpoint that is continued has its own already."""
+    if arguments["--time"] is None:
+        return plan
+    output, n_chains = Path(arguments["--output"]), integer(arguments, "--chains", 1)
+    first = output if n_chains == 1 else chain_path(output, 1)
+    saved = saved_settings(checkpoint_path(first)) if arguments["--resume"] else None
+    if saved is not None:
+        return replace(plan, settings=type(plan.settings)(**saved))
+    rounds = math.ceil(n_chains / integer(arguments | {"--jobs": arguments["--jobs"] or "1"}, "--jobs", 1))
+    left = 60 * number(arguments, "--time") - (time.perf_counter() - started)
+    fit, expected = within(plan, corpus, left / rounds, start)
+    if not arguments["--quiet"]:
+        chosen = asdict(fit.settings)
+        changed = [name for name, value in asdict(plan.settings).items() if chosen[name] != value]
+        shown = [*changed, *(name for name in plan.settings.by_size if name not in changed)]
+        options = " ".join(f"{option_of(name)}={chosen[name]}" for name in shown)
+        print(f"tsgkit: about {expected * rounds / 60:.1f} minutes: {options}", file=sys.stderr)
+    return fit
+
+
 def require_chains(arguments: dict[str, Any], plan: Plan, n_chains: int) -> None:
     """Refuse options that would have no effect."""
-    if n_chains > 1 and not plan.iterations:
+    if n_chains > 1 and not plan.is_sampled:
         kind = plan.settings.kind
         raise UsageError(f"--chains={n_chains}: a {kind} is counted, not sampled: all chains would be equal")
     is_one = n_chains == 1 and not arguments["--raw"]
     if is_one and (arguments["--jobs"] or arguments["--scheduler"] or arguments["--backend"] != "local"):
         raise UsageError("--jobs, --backend and --scheduler go with --chains=N or --raw=FILE: one chain runs here")
-    if arguments["--raw"] and not plan.iterations:
+    if arguments["--raw"] and not plan.is_sampled:
         raise UsageError(f"--raw: a {plan.settings.kind} is counted, not sampled: all teachers would be equal")
+    if arguments["--time"] is None:
+        return
+    number(arguments, "--time", 0)
+    if arguments["--raw"]:
+        raise UsageError("--time and --raw do not go together: the time of teachers and parsing is not known before")
+    if arguments["--recipe"]:
+        raise UsageError("--time and --recipe do not go together: the sweeps are those of the recipe")
 
 
 @command
@@ -411,7 +447,8 @@ def main(argv: list[str]) -> int:
     n_chains = integer(arguments, "--chains", 1)
     require_chains(arguments, plan, n_chains)
     reading = reading_of(arguments)
-    corpus = corpus_of(arguments, reading)
+    general, corpus = plan, corpus_of(arguments, reading)
+    plan = general.for_corpus(corpus)
     start = start_of(arguments, plan, corpus)
     plan = plan if start is None else plan.after(start)
     # Read before training, so that errors in these trees are found before it and not after it.
@@ -426,7 +463,9 @@ def main(argv: list[str]) -> int:
         taught = with_raw_text(arguments, plan, corpus, dev, again)
         if taught is None:
             return EXIT_INTERRUPTED
-        corpus = taught
+        corpus, plan = taught, general.for_corpus(taught)
+        plan = plan if start is None else plan.after(start)
+    plan = fitted(arguments, plan, corpus, start, started)
     if n_chains > 1:
         path = None if start is None else Path(start.name)
         return train_chains(arguments, dev, Chains(plan, corpus, output, seed, n_chains, **again, start=path, log=log))

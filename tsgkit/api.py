@@ -92,6 +92,7 @@ def train(
     raw: RawText | None = None,
     raw_settings: RawTextSettings | None = None,
     seed: int = 0,
+    minutes: float | None = None,
     callback: Callback | None = None,
     **settings: Any,
 ) -> Estimator:
@@ -113,6 +114,8 @@ def train(
         Number of teachers and of sentences; the defaults unless given.
     seed : int
         The same seed gives the same model.
+    minutes : float, optional
+        A budget of time: the numbers of splits and sweeps are chosen so that the training fits into it.
     callback : callable, optional
         Called with a `tsgkit.estimators.Progress` after every iteration; the training stops when it returns True.
     **settings
@@ -132,7 +135,7 @@ def train(
     """
     estimator = estimator_of(model)(seed=seed, **settings)
     held_out = None if dev is None else read_trees(dev, treebank=estimator.treebank)
-    estimator.fit(trees, raw=raw, raw_settings=raw_settings, callback=callback)
+    estimator.fit(trees, raw=raw, raw_settings=raw_settings, minutes=minutes, callback=callback)
     if held_out is not None:
         estimator.evaluation_ = estimator.evaluate(held_out, params)
     return estimator

@@ -25,6 +25,8 @@ from tsgkit.estimator_parameters import (
     with_parameters,
 )
 from tsgkit.evaluation import Evaluation, Parameters
+from tsgkit.inference.budget import within
+from tsgkit.inference.chains import Plan
 from tsgkit.inference.entry import MODELS, ModelEntry, entry_of
 from tsgkit.inference.loop import RunInMemory
 from tsgkit.inference.phases import Record
@@ -227,6 +229,7 @@ class Estimator:
         start: Model | None = None,
         raw: RawText | None = None,
         raw_settings: RawTextSettings | None = None,
+        minutes: float | None = None,
         callback: Callback | None = None,
     ) -> Self:
         """Train on trees.
@@ -246,6 +249,9 @@ class Estimator:
             model is trained on both. A file has one sentence per line; otherwise each sentence is a sequence of words.
         raw_settings : RawTextSettings, optional
             Number of teachers and of sentences; the defaults unless given.
+        minutes : float, optional
+            A budget of time, as with ``tsgkit train --time``: the numbers of splits and sweeps are chosen so that the
+            training fits into it; not with `raw`.
         callback : callable, optional
             Called with a `Progress` after every iteration, those of teachers included; the training stops when it
             returns True.
@@ -258,7 +264,8 @@ class Estimator:
         params, corpus = self.get_params(), self._corpus(trees)
         options = {"seed": params["seed"], "threads": params["threads"]}
         begin = None if start is None else Start(start)
-        training = Training(corpus, self.settings(), **options, begin=begin)
+        settings = self.settings() if minutes is None else self._settings_within(minutes, corpus, begin, raw)
+        training = Training(corpus, settings, **options, begin=begin)
         n_before, watch = 0, watch_of(callback, training.iterations)
         if raw is not None:
             if not training.iterations:
@@ -289,6 +296,14 @@ class Estimator:
         cleaning = self.cleaning if preset is None or self.cleaning is not None else preset.cleaning
         found = read_trees(trees, treebank=preset)
         return prepare(found, cleaning, binarization, self.unknown or entry.unknown, **facts)
+
+    def _settings_within(
+        self, minutes: float, corpus: FlatCorpus, begin: Start | None, raw: RawText | None
+    ) -> Settings:
+        if raw is not None:
+            raise UsageError("minutes and raw do not go together: the time of teachers and parsing is not known before")
+        plan = Plan(self.settings(), threads=self.get_params()["threads"]).for_corpus(corpus)
+        return within(plan if begin is None else plan.after(begin), corpus, 60 * minutes, begin)[0].settings
 
     # ---- parsing -------------------------------------------------------------------------------------
 

@@ -130,6 +130,7 @@ def default_text(option: str) -> str:
     for name in MODELS.built_in:
         entry = MODELS[name]
         defaults = {option_of(each.name): shown(each.default) for each in fields(entry.settings)}
+        defaults |= {option_of(name): text for name, text in entry.settings.by_size.items()}
         defaults |= preparation_options(entry)
         if option in defaults:
             values[name] = defaults[option]

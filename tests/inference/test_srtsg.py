@@ -121,7 +121,10 @@ def test_malicious_states_are_refused(finished, name, change):
         ({"type_mode": "none"}, "type_mode 'none': must be one of exact, map"),
         ({"type_moves": -1}, "type_moves -1: must be at least 0"),
         ({"anneal_from": 0.5}, "anneal_from 0.5: must be at least 1"),
-        ({"anneal_iterations": 201}, "anneal_iterations 201: annealing must end within a split"),
+        (
+            {"split_iterations": 200, "anneal_iterations": 201},
+            "anneal_iterations 201: annealing must end within a split",
+        ),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings, message):

@@ -69,9 +69,18 @@ class Plan:
     def phases(self) -> Sequence[Phase]:
         return MODELS.require(self.settings.kind).phases(self.settings)[self.n_skipped :]
 
+    def for_corpus(self, corpus: FlatCorpus) -> "Plan":
+        """The plan for a treebank, on whose size settings can depend."""
+        return replace(self, settings=self.settings.for_size(corpus.n_tokens))
+
     def after(self, start: Start) -> "Plan":
         """The plan without the phases that a start has done."""
         return replace(self, n_skipped=MODELS.require(self.settings.kind).skipped_phases(self.settings, start))
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether there are iterations at all, on whatever treebank."""
+        return replace(self, settings=self.settings.for_size(0)).iterations > 0
 
     @property
     def iterations(self) -> int:

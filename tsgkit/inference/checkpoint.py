@@ -115,6 +115,17 @@ def describe_checkpoint(path: Path) -> str:
     return description_of(header)
 
 
+def saved_settings(path: Path) -> dict[str, Any] | None:
+    """The settings of the run that a checkpoint holds; None if there is no checkpoint."""
+    if not path.exists():
+        return None
+    header, _ = read_archive(path, KIND, VERSION, file_content(path, is_own=True))
+    identity = header.get("identity")
+    settings = identity.get("settings") if isinstance(identity, dict) else None
+    require(isinstance(settings, dict), path, "the settings are missing")
+    return settings
+
+
 def require_new(paths: Sequence[Path], *, resume: bool = False) -> None:
     """Refuse to begin a run whose files exist already.
 

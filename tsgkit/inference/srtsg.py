@@ -39,8 +39,9 @@ class SrtsgEntry(ModelEntry):
 
     def phases(self, settings: SrSettings) -> Sequence[Phase]:
         """One phase for every split, and those of the later phases that have iterations."""
-        planned: list[tuple[Callable[..., Phase], int]] = [(SplitPhase, settings.split_iterations)] * settings.splits
-        planned += [(SitePhase, settings.site_iterations), (JointPhase, settings.joint_iterations)]
+        schedule = settings.schedule
+        planned: list[tuple[Callable[..., Phase], int]] = [(SplitPhase, schedule.split_iterations)] * schedule.splits
+        planned += [(SitePhase, settings.site_iterations), (JointPhase, schedule.joint_iterations)]
         planned = [(phase, iterations) for phase, iterations in planned if iterations]
         phases: list[Phase] = []
         n_before = 0
@@ -56,7 +57,7 @@ class SrtsgEntry(ModelEntry):
     def skipped_phases(self, settings: SrSettings, start: Start) -> int:
         """The splits that the start has."""
         n_splits = len(SubcategoryTable.of_model(start.model).splits)
-        if n_splits > settings.splits:
+        if n_splits > settings.schedule.splits:
             raise UsageError(f"--splits={settings.splits}: {start.name} has {n_splits} splits already")
         if n_splits == len(self.phases(settings)):
             raise UsageError(

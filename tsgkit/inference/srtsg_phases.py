@@ -152,7 +152,7 @@ class SplitPhase(SrPhase):
     @property
     def number(self) -> int:
         """Which split it is, counted from 1."""
-        return self.n_before // self.settings.split_iterations + 1
+        return self.n_before // self.settings.schedule.split_iterations + 1
 
     @property
     def burn_in(self) -> int:
@@ -335,7 +335,7 @@ class RefinedSites:
     def restored(cls, state: State, material: Unsplit) -> "RefinedSites":
         """The sites of a saved state."""
         splits = read_splits(dict(state), material.corpus)
-        if len(splits) != material.settings.splits:
+        if len(splits) != material.settings.schedule.splits:
             raise ValueError("the number of splits is another")
         groups, bits = state["groups"], state["bits"]
         require_amounts(groups, "int32", (material.corpus.n_nodes,))

@@ -1,11 +1,14 @@
 """The settings of symbol-refined grammars: the lengths of the phases of their training, and their options."""
 
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Self
 
 from tsgkit.errors import UsageError
 from tsgkit.inference.insertion import InsertionSettings
 from tsgkit.inference.phases import Averaging, Record
-from tsgkit.inference.settings import SamplingSettings
+from tsgkit.inference.settings import SHARES, SamplingSettings
 from tsgkit.models.back_off import BACK_OFFS, BackOff
 from tsgkit.models.base_distributions import BASE_DISTRIBUTIONS
 
@@ -14,6 +17,34 @@ MODES = ("exact", "map")
 SITE_SAMPLERS = ("blocked", "local")
 LEXICONS = ("classes", "rules")
 MOST_SPLITS = 10
+# Fewer sweeps after a split than this are no use: with less time, there are fewer splits.
+FEWEST_SWEEPS = 10
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The phases of the training for treebanks of a size; see docs/results/scaling.rst for why.
+
+    Attributes
+    ----------
+    splits, split_iterations, joint_iterations : int
+        As in `SrSettings`.
+    """
+
+    splits: int
+    split_iterations: int
+    joint_iterations: int
+
+
+# For treebanks with up to so many tokens; the last one for all that are larger.
+SMALL = 150_000
+SCHEDULES = ((SMALL, Schedule(4, 200, 300)), (math.inf, Schedule(5, 100, 200)))
+
+
+def by_size() -> dict[str, str]:
+    """The settings of a schedule, with all their values in words."""
+    small, large = (asdict(schedule) for _, schedule in SCHEDULES)
+    return {name: f"{value}; over {SMALL:,} tokens {large[name]}" for name, value in small.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,9 +53,10 @@ class SrSettings(SamplingSettings):
 
     Parameters
     ----------
-    splits : int
-        Number of times that every subcategory is split in two.
-    split_iterations : int
+    splits : int, optional
+        Number of times that every subcategory is split in two; by default, it depends on the size of the treebank, as
+        do the next one and `joint_iterations`.
+    split_iterations : int, optional
         Sweeps over the treebank after every split; annealing starts again with every split and later phase.
     back_off : str
         What refined rules back off to before the base distribution P0; see `tsgkit.models.back_off`. With
@@ -50,7 +82,7 @@ class SrSettings(SamplingSettings):
         Number of sweeps after the splits that sample substitution sites, so that fragments are larger than rules.
     sites : {"blocked", "local"}
         How they are sampled: whole trees, or single sites.
-    joint_iterations : int
+    joint_iterations : int, optional
         Number of sweeps after these that sample sites and subcategories jointly.
     stop_prob : float, optional
         The stop probability in the base distribution of fragments; by default one per label is sampled.
@@ -61,10 +93,11 @@ class SrSettings(SamplingSettings):
     """
 
     kind = "srtsg"
+    by_size = by_size()
 
     batch: int = 4
-    splits: int = 4
-    split_iterations: int = 200
+    splits: int | None = None
+    split_iterations: int | None = None
     back_off: str = "unrefined"
     levels: int | None = None
     base: str = "uniform"
@@ -77,7 +110,7 @@ class SrSettings(SamplingSettings):
     average_every: int = 4
     site_iterations: int = 0
     sites: str = "blocked"
-    joint_iterations: int = 300
+    joint_iterations: int | None = None
     stop_prob: float | None = None
     insertion_iterations: int = 0
     stacked: bool = False
@@ -94,13 +127,16 @@ class SrSettings(SamplingSettings):
         if self.levels is not None:
             self.require_choice("levels", range(1, BACK_OFFS[self.back_off].n_levels + 1))
         self.require_choice("sites", SITE_SAMPLERS)
-        self.require_least(1, "splits", "split_iterations")
-        self.require("splits", self.splits <= MOST_SPLITS, "more would make over a thousand of every label")
+        given = {name for name in self.by_size if getattr(self, name) is not None}
+        self.require_least(1, *given & {"splits", "split_iterations"})
+        self.require_least(0, *given & {"joint_iterations"})
+        few = self.splits is None or self.splits <= MOST_SPLITS
+        self.require("splits", few, "more would make over a thousand of every label")
         self.require("merge", 0 <= self.merge < 1, "must be at least 0 and below 1")
         self.require("merge_at", 0 < self.merge_at <= 1, "must be above 0 and at most 1")
-        within = self.anneal_iterations <= self.split_iterations
+        within = self.split_iterations is None or self.anneal_iterations <= self.split_iterations
         self.require("anneal_iterations", within, "annealing must end within a split")
-        self.require_least(0, "site_iterations", "joint_iterations", "insertion_iterations")
+        self.require_least(0, "site_iterations", "insertion_iterations")
         stop = self.stop_prob
         self.require("stop_prob", stop is None or 0 < stop < 1, "must lie between 0 and 1")
         if stop is not None and self.insertion_iterations:
@@ -108,6 +144,34 @@ class SrSettings(SamplingSettings):
         if not self.insertion_iterations and (self.stacked or self.insertion_probability is not None):
             raise UsageError("stacked insertions and their probability need insertion_iterations")
         self.insertion_settings()  # for its checks
+
+    def for_size(self, n_tokens: int) -> Self:
+        """The settings for a treebank of this size: what is not given is that of `SCHEDULES`."""
+        schedule = next(schedule for limit, schedule in SCHEDULES if n_tokens <= limit)
+        return replace(self, **{name: value for name, value in asdict(schedule).items() if getattr(self, name) is None})
+
+    def shorter(self) -> Iterator[Self]:
+        """With shares of all sweeps; at last without fragments, and with fewer and fewer splits."""
+        schedule = self.schedule
+        for share in SHARES:
+            numbers = {
+                name: round(share * getattr(self, name))
+                for name in ("split_iterations", "site_iterations", "joint_iterations", "insertion_iterations")
+            }
+            if numbers["split_iterations"] < FEWEST_SWEEPS:
+                break
+            last = [number for number in numbers.values() if number][-1]
+            yield self.with_sweeps(last, **numbers)
+        without = {"site_iterations": 0, "joint_iterations": 0, "insertion_iterations": 0}
+        for n_splits in range(schedule.splits, 0, -1):
+            yield self.with_sweeps(FEWEST_SWEEPS, splits=n_splits, split_iterations=FEWEST_SWEEPS, **without)
+
+    @property
+    def schedule(self) -> Schedule:
+        """The numbers that depend on the size of the treebank, which `for_size` fills in."""
+        if self.splits is None or self.split_iterations is None or self.joint_iterations is None:
+            raise ValueError("the numbers of splits and sweeps depend on the treebank: use for_size")
+        return Schedule(self.splits, self.split_iterations, self.joint_iterations)
 
     def insertion_settings(self) -> InsertionSettings:
         """The settings for insertions into refined trees."""
@@ -129,13 +193,14 @@ class SrSettings(SamplingSettings):
     @property
     def iterations(self) -> int:
         """The total number of sweeps."""
-        sites = self.site_iterations + self.joint_iterations + self.insertion_iterations
-        return self.splits * self.split_iterations + sites
+        schedule = self.schedule
+        sites = self.site_iterations + schedule.joint_iterations + self.insertion_iterations
+        return schedule.splits * schedule.split_iterations + sites
 
     @property
     def merge_step(self) -> int:
         """The iteration of a split after which subcategories are merged."""
-        return max(1, round(self.merge_at * self.split_iterations))
+        return max(1, round(self.merge_at * self.schedule.split_iterations))
 
     @property
     def not_yet(self) -> Record:

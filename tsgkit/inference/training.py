@@ -27,7 +27,7 @@ class Training:
     corpus : FlatCorpus
         Binarised, with closed vocabulary.
     settings : Settings
-        Their class says which model it is.
+        Their class says which model it is; what depends on the size of the treebank is filled in.
     seed : int
     threads : int
         The result does not depend on it.
@@ -51,6 +51,7 @@ class Training:
     def __init__(
         self, corpus: FlatCorpus, settings: Settings, *, seed: int = 0, threads: int = 1, begin: Start | None = None
     ) -> None:
+        settings = settings.for_size(corpus.n_tokens)
         self.corpus, self.settings, self.seed, self.threads, self.begin = corpus, settings, seed, threads, begin
         self.entry = MODELS.require(settings.kind)
         self.phases = self.entry.phases(settings)

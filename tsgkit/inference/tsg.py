@@ -4,9 +4,9 @@ An iteration is a sweep over all trees by the blocked or the local sampler, and 
 Blunsom 2010).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from tsgkit.errors import UsageError
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.inference.entry import ModelEntry
 from tsgkit.inference.phases import Averaging, Phase, Record, State, sampled_model
-from tsgkit.inference.settings import SamplingSettings
+from tsgkit.inference.settings import SHARES, SamplingSettings
 from tsgkit.inference.start import Joined, Start
 from tsgkit.models.base_distributions import BASE_DISTRIBUTIONS, with_base
 from tsgkit.models.cfg import train_cfg
@@ -69,6 +69,11 @@ class TsgSettings(SamplingSettings):
         self.require_choice("base", BASE_DISTRIBUTIONS.names)
         self.require_choice("init", STARTS)
         self.require_least(1, "iterations")
+
+    def shorter(self) -> Iterator[Self]:
+        for share in SHARES:
+            iterations = max(round(share * self.iterations), 1)
+            yield self.with_sweeps(iterations, iterations=iterations)
 
     @property
     def first_discount(self) -> float:

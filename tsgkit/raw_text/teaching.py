@@ -81,7 +81,8 @@ class Teaching:
         seed = seed_of_teachers(self.seed)
         n_teachers = self.settings.teachers
         options: dict[str, Any] = {"resume": self.resume, "force": self.force, "quiet": self.quiet}
-        self.chains = Chains(self.plan, self.corpus, beside(self.output, "teachers"), seed, n_teachers, **options)
+        plan = self.plan.for_corpus(self.corpus)
+        self.chains = Chains(plan, self.corpus, beside(self.output, "teachers"), seed, n_teachers, **options)
 
     @property
     def settings(self) -> RawTextSettings:
