@@ -59,8 +59,8 @@ class InsertionParameters(TsgParameters, total=False):
 class SrtsgParameters(SamplingParameters, total=False):
     """Parameters of `tsgkit.SRTSG`; see `tsgkit.inference.srtsg_settings.SrSettings`."""
 
-    splits: int
-    split_iterations: int
+    splits: int | None
+    split_iterations: int | None
     back_off: str
     levels: int | None
     base: str
@@ -71,7 +71,7 @@ class SrtsgParameters(SamplingParameters, total=False):
     type_mode: Literal["exact", "map"]
     site_iterations: int
     sites: Literal["blocked", "local"]
-    joint_iterations: int
+    joint_iterations: int | None
     stop_prob: float | None
     insertion_iterations: int
     stacked: bool
