@@ -42,6 +42,8 @@ build: $(VENV)/base  ## compile the modules that have changed
 test: build  ## run all tests except for the slow ones, or TESTS=...
 	$(PYTEST) -m "not slow" $(TESTS)
 
+# One process more, since many of these tests wait: for a browser, for a process to be killed.
+test-slow: PYTEST = $(BIN)/pytest --numprocesses=$$(($(JOBS) + 1)) --dist=loadgroup
 test-slow: build  ## run the slow tests
 	$(PYTEST) -m slow $(TESTS)
 
