@@ -242,14 +242,14 @@ class TsgAverage:
         n_internal = np.bincount(trees.label[states != SITE], minlength=trees.n_labels)
         share = self.insertion / self.n_samples * n_internal / np.maximum(n_nodes, 1)
         inserting, foot_of, either = (every_label + number * trees.n_labels for number in (1, 2, 3))
-        rules = RuleCollector(trees, 4 * trees.n_labels, share, self.stacked)
+        rules, top_weights = RuleCollector(trees, 4 * trees.n_labels, share, self.stacked), self.top_weights()
         for rule in range(trees.n_rules):
             label, left, right = (
                 int(column[rule]) for column in (trees.rule_label, trees.rule_left_label, trees.rule_right_label)
             )
             children = [int(either[child]) if child >= 0 else -1 for child in (left, right)]
             rules.add(label, rule, float(trees.rule_probability[rule]), *children)
-            for foot, weight in enumerate(self.top_weights[rule].tolist()):
+            for foot, weight in enumerate(top_weights[rule].tolist()):
                 below = list(children)
                 below[foot] = int((either if self.stacked else foot_of)[label])
                 rules.add(int(inserting[label]), rule, weight, *below)
@@ -260,7 +260,6 @@ class TsgAverage:
         parts["bridge_weight"] = np.concatenate([1.0 - share, share[has_insertion], np.ones(trees.n_labels)])
         return WeightedGrammar(labels, words, np.tile(every_label, 4), root, **parts)
 
-    @property
     def top_weights(self) -> np.ndarray:
         """For every rule and foot (left, right), the weight of all auxiliary trees with that top."""
         weights = self.beside.sum(axis=2)

@@ -326,6 +326,7 @@ def treebank_labels(model: Model) -> set[str]:
 
 
 def vocabulary_of(model: Model) -> set[str]:
-    """The words of a model that are no classes of rare words."""
+    """The words with a letter that are no classes of rare words; many languages share punctuation and numbers."""
     lexicon = model.preparation.lexicon
-    return set(model.grammar.words if lexicon is None else lexicon.words)
+    words = model.grammar.words if lexicon is None else lexicon.words
+    return {word for word in words if any(map(str.isalpha, word))}

@@ -1,0 +1,92 @@
+"""What a user may give to commands: many labels, deep trees, models that do not go together, little memory."""
+
+import subprocess
+import sys
+import time
+from math import log
+
+import pytest
+from commands import run_forked, run_here
+from processes import memory_limit, needs_proc
+
+from tsgkit.errors import EXIT_MEMORY
+
+GREEK = """
+(S (NP (AT ο) (NO σκύλος)) (VP (VB τρέχει)) (PT .))
+(S (NP (AT η) (NO γάτα)) (VP (VB κοιμάται)) (PT .))
+(S (NP (AT ο) (AJ μικρός) (NO σκύλος)) (VP (VB βλέπει) (NP (AT τη) (NO γάτα))) (PT ;))
+"""
+LOG_OF_GOING_ON, LOG_OF_ENDING = log(2000 / 2002), log(2 / 2002)
+TEXT = "the old man smiled .\nI will meet you at the station with the dog .\n"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("limits")
+
+
+@pytest.fixture(scope="module")
+def english(folder):
+    assert (
+        run_here(["train", "-q", "--model=tsg", "--iterations=2", "village:train", "-o", "en"], folder).returncode == 0
+    )
+    return folder / "en"
+
+
+def test_insertion_with_many_labels(tsgkit, tmp_path):
+    """The time of building the grammar grew with the square of their number: 90 seconds here."""
+    (tmp_path / "bank").write_text("".join(f"(S (A{label} (B b) (C c)) (D d))\n" for label in range(10_000)))
+    before = time.process_time()
+    tsgkit("train", "-q", "--model=insertion", "--iterations=1", "--average=1", "bank", "-o", "m")
+    assert time.process_time() - before < 45
+    assert tsgkit("parse", "-q", "m", text="b c d\n").stdout.startswith("(TOP (S (A")
+
+
+def test_deep_trees_are_scored_and_parsed(tsgkit, tmp_path):
+    depth = 2000
+    deep = "(TOP " + "(A (B b) " * depth + "(A b)" + ")" * depth + ")"
+    (tmp_path / "bank").write_text(f"{deep}\n(TOP (A b))\n")
+    tsgkit("train", "-q", "--model=cfg", "--vertical=1", "--threshold=0", "bank", "-o", "m")
+    # Each tree by hand: 2,000 of 2,002 nodes A go on.
+    goes_on, _ = map(float, tsgkit("parse", "--score=bank", "m").stdout.split())
+    assert goes_on == pytest.approx(depth * LOG_OF_GOING_ON + LOG_OF_ENDING, abs=1e-6)
+    (line,) = tsgkit("parse", "-q", "--confidence", "m", text="b " * 300).stdout.splitlines()
+    assert line.count("(A=1.000 ") == 299  # and a tag
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (["greek"], "do not go together: models 1 and 2 share"),
+        (["village:train", "--binarize=left"], "do not go together: their trees were cleaned or binarised"),
+    ],
+    ids=["language", "binarisation"],
+)
+def test_models_that_do_not_go_together(tsgkit, tmp_path, english, source, message):
+    (tmp_path / "greek").write_text(GREEK, "utf-8")
+    tsgkit("train", "-q", "--model=tsg", "--iterations=1", *source, "-o", "other")
+    for pair in ((english, "other"), ("other", english)):
+        done = tsgkit("parse", "-q", *pair, text=TEXT, code=2)
+        assert (done.stdout, message in done.stderr) == ("", True), done.stderr
+
+
+def addresses_of_loaded_modules():
+    """How many bytes of addresses a process takes before it runs ``tsgkit parse``; more while it loads the modules."""
+    code = "import tsgkit.tools.parse; print(open('/proc/self/status').read().split('VmPeak:')[1].split()[0])"
+    return int(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout) << 10
+
+
+@needs_proc
+def test_little_memory_gives_the_same_trees_or_none(folder, english):
+    """Under a limit of addresses: the same bytes, or the exit code of lacking memory and nothing on stdout."""
+    command = ["parse", "-q", english.name]
+    (whole,) = run_forked([command], folder, TEXT)
+    assert whole.stdout.count("\n") == 2
+    codes, loaded = set(), addresses_of_loaded_modules()
+    for more in (1, 4, 12, 24, 64, 1024):
+        (done,) = run_forked([command], folder, TEXT, **memory_limit(loaded + (more << 20)))
+        assert done.returncode in (0, EXIT_MEMORY), (more, done)
+        assert done.stdout == (whole.stdout if done.returncode == 0 else ""), more
+        assert "Traceback" not in done.stderr
+        codes.add(done.returncode)
+    assert codes == {0, EXIT_MEMORY}
