@@ -49,6 +49,7 @@ Binarisation:
 Rare words:
   --unknown=MODEL          none, {unknown_words} [default: none]
   --threshold=N            words that occur at most N times are replaced by their class [default: 1]
+  --min-types=N            a class of fewer rare words is merged into a coarser one [default: 10]
 
 Selection:
   --max-length=N           leave out trees with more than N words, after cleaning

@@ -64,6 +64,7 @@ Rare words:
   --unknown=MODEL          {unknown_words} {default}
   --threshold=N            words that occur at most N times are replaced by their class; with 0 none are, and in an
                            srtsg every word backs off to its class {default}
+  --min-types=N            a class of fewer rare words is merged into a coarser one {default}
 
 Subcategories (srtsg):
   --splits=N               number of times that every subcategory is split in two {default}
@@ -75,7 +76,8 @@ Subcategories (srtsg):
   --merge=SHARE            fraction of the splits that are merged again {default}
   --merge-at=SHARE         fraction of the sweeps of a split after which they are merged {default}
   --lexicon=NAME           what words back off to with --threshold=0: classes (the class of the word, at any number of
-                           levels) or rules (the same as all other rules, as in the paper) {default}
+                           levels), suffixes (its class, below it those of shorter suffixes) or rules (the same as all
+                           other rules, as in the paper) {default}
   --merge-loss=NAME        the splits with the smallest loss are merged, in the likelihood of the trees (marginal) or
                            in the joint probability (joint) {default}
   --type-mode=NAME         whether --type-moves may relabel rules to rules in use: exact (no) or map (yes, as in the

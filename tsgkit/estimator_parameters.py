@@ -64,7 +64,7 @@ class SrtsgParameters(SamplingParameters, total=False):
     back_off: str
     levels: int | None
     base: str
-    lexicon: Literal["classes", "rules"]
+    lexicon: Literal["classes", "suffixes", "rules"]
     merge: float
     merge_at: float
     merge_loss: Literal["marginal", "joint"]

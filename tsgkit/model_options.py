@@ -33,6 +33,7 @@ def preparation_options(entry: ModelEntry | Recipe) -> dict[str, str]:
         "--vertical": str(binarization.vertical),
         "--unknown": unknown.model,
         "--threshold": str(unknown.threshold),
+        "--min-types": str(unknown.min_types),
     }
 
 

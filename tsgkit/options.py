@@ -184,7 +184,9 @@ def binarization_of(arguments: dict[str, Any]) -> Binarization | None:
 def unknown_of(arguments: dict[str, Any]) -> UnknownWords | None:
     """How rare words are classed, or None if all words are kept."""
     model = choice(arguments, "--unknown", ("none", *UNKNOWN_WORDS.names))
-    return None if model == "none" else UnknownWords(model, integer(arguments, "--threshold", 0))
+    if model == "none":
+        return None
+    return UnknownWords(model, integer(arguments, "--threshold", 0), integer(arguments, "--min-types", 1))
 
 
 def optional_integer(arguments: dict[str, Any], option: str, minimum: int) -> int | None:

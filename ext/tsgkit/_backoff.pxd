@@ -2,7 +2,7 @@
 # it conditions on and the level that it backs off to.
 #
 #     rules:   H_{x_k}(r)  ->  ...  ->  I_x(r)  ->  P0(r)       any number of levels, the first one by refined symbol
-#     words:   H_{x_k}(w)  ->  lexical_share_x J_{x_k}(c) W_{x,c}(w)     J_{x_k} -> J_x -> uniform,  W -> fixed
+#     words:   H_{x_k}(w)  ->  lexical_share_x J_{x_k}(c) W_{x,c}(w)     J_{x_k} -> J_x -> B_x,  W -> fixed
 #
 # A level of rules is an array of contexts: from every refined symbol to a restaurant. Contexts are nested: what a level
 # tells apart, all levels above it tell apart as well. A dish is a rule with its children's subcategories, the same at
@@ -66,7 +66,8 @@ cdef cppclass BackOff:
     vector[double] rule_share
     # Per class: P0 of each of its words.
     vector[double] class_word_base
-    double uniform_class
+    # Per label and class: B_x, which J_x backs off to; uniform unless it is set.
+    vector[double] class_base
     symbol_t n_labels
     vector[symbol_t] symbol_label
     vector[symbol_t] first_symbol           # per label and one more, where the symbols come label by label
@@ -127,6 +128,11 @@ cdef inline symbol_t n_classes(const BackOff* b) noexcept nogil:
     return <symbol_t>b.class_word_base.size()
 
 
+cdef inline double class_base_of(const BackOff* b, symbol_t label, symbol_t word_class) noexcept nogil:
+    """B_x of a class."""
+    return b.class_base[<size_t>label * n_classes(b) + word_class]
+
+
 cdef inline symbol_t restaurant_of(const BackOff* b, int level, int32_t cell) noexcept nogil:
     return b.levels[level].restaurant_of_cell[cell]
 
@@ -146,7 +152,8 @@ cdef inline double predictive_at(const BackOff* b, int level, const Place* place
 
 
 cdef inline double label_class_probability(const BackOff* b, const Address* address) noexcept nogil:
-    return predictive_at(b, label_class_level(b), &address.of_label_class, b.uniform_class)
+    cdef double base = class_base_of(b, address.label, address.word_class)
+    return predictive_at(b, label_class_level(b), &address.of_label_class, base)
 
 
 cdef inline double class_probability(const BackOff* b, const Address* address) noexcept nogil:
@@ -213,7 +220,8 @@ cdef inline bint leave(BackOff* b, int level, const Place* place, Rng* rng, Seat
 cdef inline int seat_word(BackOff* b, const Address* address, Rng* rng, SeatingLog* seatings) except -1 nogil:
     sit(b, word_level(b), &address.of_word, b.class_word_base[address.word_class], rng, seatings)
     if sit(b, class_level(b), &address.of_class, label_class_probability(b, address), rng, seatings):
-        sit(b, label_class_level(b), &address.of_label_class, b.uniform_class, rng, seatings)
+        sit(b, label_class_level(b), &address.of_label_class, class_base_of(b, address.label, address.word_class), rng,
+            seatings)
     return 0
 
 
@@ -254,8 +262,11 @@ cdef inline double unseat_at(BackOff* b, const Address* address, Rng* rng, Seati
 # `tsgkit.models.back_off.Levels`, and what the base distributions are made of. Raises ValueError unless it is valid.
 cdef int copy_rules(BackOff* b, object trees, object symbol_label, object levels, object rule_base, object rule_class,
                     object lexical_share, object class_word_base) except -1
-# Copy P0 alone.
+# Copy P0 alone, or B_x.
 cdef int copy_rule_base(BackOff* b, object rule_base) except -1
+cdef int copy_class_base(BackOff* b, object class_base) except -1
+# B_x as an array of labels by classes.
+cdef object class_base_array(const BackOff* b)
 # Open the restaurants, with nobody in them; the labels of W's are given. `cells`, `restaurant_of_cell` and
 # `word_restaurant` belong to whoever makes the addresses.
 cdef int open_restaurants(BackOff* b, const vector[symbol_t]* word_restaurant_label) except -1 nogil

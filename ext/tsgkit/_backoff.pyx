@@ -34,8 +34,8 @@ cdef int copy_rules(
     copy_numbers(1.0 - lexical_share if len(class_word_base) else np.ones(trees.n_labels), b.rule_share)
     copy_numbers(class_word_base, b.class_word_base)
     copy_symbols(symbol_label, b.symbol_label)
-    b.uniform_class = 1.0 / len(class_word_base) if len(class_word_base) else 0.0
     b.n_labels = trees.n_labels
+    copy_class_base(b, np.full((trees.n_labels, len(class_word_base)), 1.0 / max(1, len(class_word_base))))
     return copy_levels(b, symbol_label, levels)
 
 
@@ -61,6 +61,23 @@ cdef int copy_rule_base(BackOff* b, object rule_base) except -1:
         raise ValueError("a rule has no base probability")
     copy_numbers(rule_base, b.rule_base)
     return 0
+
+
+cdef int copy_class_base(BackOff* b, object class_base) except -1:
+    class_base = np.asarray(class_base, dtype=np.float64)
+    if class_base.shape != (b.n_labels, b.class_word_base.size()) or not ((class_base > 0) & (class_base <= 1)).all():
+        raise ValueError("a label's classes have no base probabilities")
+    copy_numbers(class_base.ravel(), b.class_base)
+    return 0
+
+
+cdef object class_base_array(const BackOff* b):
+    cdef size_t place
+    values = np.empty(b.class_base.size())
+    cdef double[::1] view = values
+    for place in range(b.class_base.size()):
+        view[place] = b.class_base[place]
+    return values.reshape(b.n_labels, n_classes(b))
 
 
 cdef int copy_levels(BackOff* b, object symbol_label, object levels) except -1:

@@ -140,7 +140,7 @@ cdef double add_log_base_of_words(const BackOff* b, double result) noexcept nogi
     level = &b.levels[label_class_level(b)]
     for cell in range(level.cells.size()):
         if level.cells[cell].n_tables:
-            result -= level.cells[cell].n_tables * log(<double>n_classes(b))
+            result += level.cells[cell].n_tables * log(b.class_base[cell])
     return result
 
 

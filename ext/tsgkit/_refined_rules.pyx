@@ -21,7 +21,8 @@ from libcpp.utility cimport move
 from libcpp.vector cimport vector
 
 from tsgkit._backoff cimport (
-    MOST_LEVELS, MOST_SUBCATEGORIES, NOT_SEEN, Address, BackOff, Level, RefinedRule, class_level, copy_rules,
+    MOST_LEVELS, MOST_SUBCATEGORIES, NOT_SEEN, Address, BackOff, Level, RefinedRule, class_base_array, class_level,
+    copy_class_base, copy_rules,
     fill_table_arrays, label_class_level, n_classes, n_pairs, n_rules, n_symbols, open_restaurants, parameters_of,
     restaurants_of, set_parameters_of, word_base, word_level,
 )
@@ -463,6 +464,14 @@ cdef class RuleHierarchy:
         """Set what `parameters` gave."""
         set_parameters_of(&self.back_off, values)
         weigh_all(&self.back_off)
+
+    def set_class_base(self, class_base):
+        """Set B_x, the base probabilities of classes: an array of labels by classes."""
+        copy_class_base(&self.back_off, class_base)
+
+    def class_base(self):
+        """B_x as an array of labels by classes; uniform unless it was set."""
+        return class_base_array(&self.back_off)
 
     def probability(self, rule, parent=0, left=0, right=0):
         """The probability of a refined rule for the next customer."""

@@ -18,6 +18,8 @@ from tsgkit._backoff cimport (
     MOST_SUBCATEGORIES,
     Level,
     RefinedRule,
+    class_base_array,
+    copy_class_base,
     copy_rules,
     n_classes,
     n_pairs,
@@ -151,6 +153,14 @@ cdef class RefinedSampler:
             self.state.restaurants[symbol].discount = view[0, n_shared + symbol]
             self.state.restaurants[symbol].strength = view[1, n_shared + symbol]
         cache_parameters(&self.state)
+
+    def set_class_base(self, class_base):
+        """Set B_x, the base probabilities of classes: an array of labels by classes."""
+        copy_class_base(&self.state.rules, class_base)
+
+    def class_base(self):
+        """B_x as an array of labels by classes; uniform unless it was set."""
+        return class_base_array(&self.state.rules)
 
     def take_parameters(self, values):
         """Set what `SplitSampler.parameters` gave; those of G, which it does not have, stay."""

@@ -6,8 +6,8 @@ from libc.stdint cimport int32_t
 from libcpp cimport bool as cpp_bool
 
 from tsgkit._backoff cimport (
-    MOST_LEVELS, Address, Place, class_level, fill_bases, label_class_level, label_class_probability, predictive_at,
-    probability_at, restaurant_at, word_level,
+    MOST_LEVELS, Address, Place, class_base_of, class_level, fill_bases, label_class_level, label_class_probability,
+    predictive_at, probability_at, restaurant_at, word_level,
 )
 from tsgkit._random cimport Rng
 from tsgkit._restaurant cimport Restaurant, Tables, new_weight, old_weight
@@ -134,8 +134,8 @@ cdef inline void sit_word(SplitState* s, const Address* address, Table* table, R
     of_class = sit(s, class_level(&s.back_off), &address.of_class, label_class_probability(&s.back_off, address), rng,
                    seatings, &table.class_below)
     if of_class.size == 1:
-        sit(s, label_class_level(&s.back_off), &address.of_label_class, s.back_off.uniform_class, rng, seatings,
-            &of_class.below)
+        sit(s, label_class_level(&s.back_off), &address.of_label_class,
+            class_base_of(&s.back_off, address.label, address.word_class), rng, seatings, &of_class.below)
 
 
 cdef inline double sit_rule(SplitState* s, const Address* address, Rng* rng, SeatingEntries* seatings,

@@ -9,7 +9,7 @@ from libcpp.pair cimport pair
 from libcpp.vector cimport vector
 
 from tsgkit._backoff cimport (
-    NOT_SEEN, BackOff, Level, class_level, label_class_level, n_levels, n_rules, open_restaurants, resample_label,
+    NOT_SEEN, BackOff, Level, class_base_of, class_level, label_class_level, n_levels, n_rules, open_restaurants, resample_label,
     resample_label_classes, restaurant_of, word_level,
 )
 from tsgkit._random cimport RNG_SPLIT_HYPER, Rng, rng_for
@@ -311,7 +311,7 @@ cdef double add_log_bases(const SplitState* s, double result) except? -1.0 nogil
             result += n_tables * log(b.class_word_base[block.word_class])
             n_tables = tables_not_counted(
                 &b.levels[label_class_level(b)], block.label_class_cell, 1, &label_class_done)
-            result += n_tables * log(b.uniform_class)
+            result += n_tables * log(class_base_of(b, block.label, block.word_class))
             continue
         if n_tables:
             result += n_tables * log(b.rule_share[block.label])

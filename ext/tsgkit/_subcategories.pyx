@@ -14,8 +14,8 @@ from libc.stdint cimport uint8_t, uint64_t
 from libcpp.vector cimport vector
 
 from tsgkit._backoff cimport (
-    Address, Level, class_probability, copy_rule_base, copy_rules, label_class_probability, n_pairs, parameters_of,
-    probability_at, restaurants_of, set_parameters_of,
+    Address, Level, class_base_array, class_probability, copy_class_base, copy_rule_base, copy_rules,
+    label_class_probability, n_pairs, parameters_of, probability_at, restaurants_of, set_parameters_of,
 )
 from tsgkit._restaurant cimport Restaurant
 from tsgkit._split_moves cimport joint_losses, marginal_losses, merge_groups, type_sweep
@@ -89,6 +89,14 @@ cdef class SplitSampler:
     def set_rule_base(self, rule_base):
         """Set P0, the probability of each refinement of a rule: a merge leaves fewer of them."""
         copy_rule_base(&self.state.back_off, rule_base)
+
+    def set_class_base(self, class_base):
+        """Set B_x, the base probabilities of classes: an array of labels by classes."""
+        copy_class_base(&self.state.back_off, class_base)
+
+    def class_base(self):
+        """B_x as an array of labels by classes; uniform unless it was set."""
+        return class_base_array(&self.state.back_off)
 
     cdef int require_seated(self, bint wanted) except -1:
         if self.is_changing:

@@ -34,9 +34,13 @@ def test_same_seed_same_model(corpus, tmp_path, settings):
     assert train(corpus, tmp_path / "c", seed=2, **settings) != one
 
 
-@pytest.mark.parametrize("stop", [1, 4, 5, 8, 9])
-def test_a_resumed_run_ends_the_same(corpus, tmp_path, monkeypatch, stop):
-    whole = train(corpus, tmp_path / "whole")
+RUNS = [*((stop, {}) for stop in (1, 4, 5, 8, 9)), *((stop, {"lexicon": "suffixes"}) for stop in (4, 8))]
+RUNS += [(stop, {"lexicon": "suffixes", "splits": 1, "joint_iterations": 5}) for stop in (5, 8)]
+
+
+@pytest.mark.parametrize(("stop", "settings"), RUNS)
+def test_a_resumed_run_ends_the_same(corpus, tmp_path, monkeypatch, stop, settings):
+    whole = train(corpus, tmp_path / "whole", **settings)
     iterate = Training.iterate
 
     def dies(self, iteration):
@@ -46,9 +50,9 @@ def test_a_resumed_run_ends_the_same(corpus, tmp_path, monkeypatch, stop):
 
     monkeypatch.setattr(Training, "iterate", dies)
     with pytest.raises(RuntimeError):
-        train(corpus, tmp_path / "cut")
+        train(corpus, tmp_path / "cut", **settings)
     monkeypatch.undo()
-    assert train(corpus, tmp_path / "cut", resume=True) == whole
+    assert train(corpus, tmp_path / "cut", resume=True, **settings) == whole
 
 
 def test_checkpoints_of_other_splits_are_refused(corpus, tmp_path):

@@ -56,8 +56,8 @@ class Unsplit:
     def __init__(self, corpus: FlatCorpus, settings: SrSettings, seed: int, threads: int = 1) -> None:
         self.corpus, self.settings, self.seed, self.threads = corpus, settings, seed, threads
         self.trees = number_rules(corpus)
-        lexicon = preparation_of(corpus).lexicon if settings.lexicon == "classes" else None
-        self.words = Words.of(corpus, self.trees, lexicon)
+        lexicon = None if settings.lexicon == "rules" else preparation_of(corpus).lexicon
+        self.words = Words.of(corpus, self.trees, lexicon, suffixes=settings.lexicon == "suffixes")
 
     @property
     def material(self) -> "Unsplit":
@@ -232,6 +232,7 @@ class SplitSampling:
     def iterate(self, step: int) -> Record:
         """One sweep over the subcategories of all trees, a draw of the parameters, and in one iteration the merge."""
         settings, iteration = self.material.settings, self.phase.n_before + step
+        self.material.words.resample_base(self.sampler, self.material.seed, iteration)
         temperature = settings.temperature(step)
         n_proposed, n_accepted, n_changed = self.sampler.tree_sweep(
             iteration, temperature, batch=settings.batch, threads=self.material.threads
@@ -458,8 +459,9 @@ class SiteSampling:
     def iterate(self, step: int) -> Record:
         """One sweep over all trees, then a draw of the parameters."""
         settings, iteration = self.phase.settings, self.phase.n_before + step
-        sampler = self.sites.sampler
-        n_proposed, n_accepted, n_changed = self.phase.sweep(sampler, step, self.sites.material.threads)
+        sampler, material = self.sites.sampler, self.sites.material
+        material.words.resample_base(sampler, material.seed, iteration)
+        n_proposed, n_accepted, n_changed = self.phase.sweep(sampler, step, material.threads)
         log_joint = sampler.resample_parameters(iteration, stops=settings.stop_prob is None)
         if self.phase.averaging.takes(step):
             self.sites.add_to_mean()
@@ -471,7 +473,7 @@ class SiteSampling:
             "types_changed": 0.0,
             "symbols": float(self.sites.splits[-1].exists.sum()),
             "rules": float(n_rules),
-            "sites": n_sites / self.sites.material.corpus.n_nodes,
+            "sites": n_sites / material.corpus.n_nodes,
             "fragments": float(n_dishes),
             **settings.not_yet,
         }

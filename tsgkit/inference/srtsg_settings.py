@@ -15,7 +15,7 @@ from tsgkit.models.base_distributions import BASE_DISTRIBUTIONS
 LOSSES = ("marginal", "joint")
 MODES = ("exact", "map")
 SITE_SAMPLERS = ("blocked", "local")
-LEXICONS = ("classes", "rules")
+LEXICONS = ("classes", "suffixes", "rules")
 MOST_SPLITS = 10
 # Fewer sweeps after a split than this are no use: with less time, there are fewer splits.
 FEWEST_SWEEPS = 10
@@ -66,9 +66,10 @@ class SrSettings(SamplingSettings):
         with 2, refined rules back off to P0 directly, with 1, fragments do.
     base : str
         The base distribution P0 of rules; see `tsgkit.models.base_distributions`.
-    lexicon : {"classes", "rules"}
+    lexicon : {"classes", "suffixes", "rules"}
         What a tag and a word back off to, in trees that keep all words: the class of the word, which has restaurants of
-        its own at any number of `levels`; or what all other rules back off to. Where rare words are replaced by their
+        its own at any number of `levels`; the same, with classes of shorter suffixes below; or what all other rules
+        back off to. Where rare words are replaced by their
         classes, words are rules in any case.
     merge : float
         Fraction of the splits that are undone: those with the smallest loss.

@@ -9,10 +9,12 @@ the same node, so that the grammar has one rule for every rule seen and never th
 """
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from tsgkit._refined_sampler import RefinedSampler
 from tsgkit._subcategories import SplitSampler, choices_of
 from tsgkit.checks import require_amounts
 from tsgkit.grammar import WeightedGrammar
@@ -20,6 +22,7 @@ from tsgkit.grammar.weighted import RULE_KINDS
 from tsgkit.models.back_off import UNREFINED_ROOT, BackOff, BackOffSymbols, Levels, RefinedSymbols
 from tsgkit.models.base_distributions import base_weights, shares
 from tsgkit.models.rules import TreeArrays
+from tsgkit.models.suffixes import ClassTree
 from tsgkit.treebank import FlatCorpus, Lexicon
 from tsgkit.treebank.prepare import token_nodes
 from tsgkit.treebank.unknown import symbol_word
@@ -28,6 +31,8 @@ from tsgkit.treebank.unknown import symbol_word
 UNSEEN_WORDS = 2.0
 # A tag that a word was never seen with is kept if it has at least this share of the word's probability.
 SMALLEST_TAG_SHARE = 1e-3
+# Of the seeds of random numbers: those that classes are resampled with.
+SUFFIX_STREAM = 1
 
 
 @dataclass(frozen=True)
@@ -42,15 +47,18 @@ class Words:
         The class of a lexical rule's word, or -1.
     class_word_base : ndarray of float, one per class
         The probability of each word of the class, unseen ones included.
+    tree : ClassTree, optional
+        What classes back off to under a tag; unless given, all classes are equally probable.
     """
 
     classes: list[str]
     rule_class: np.ndarray
     class_word_base: np.ndarray
+    tree: ClassTree | None = None
 
     @classmethod
-    def of(cls, corpus: FlatCorpus, trees: TreeArrays, lexicon: Lexicon | None) -> "Words":
-        """The classes of the words of a corpus, where they were not put into the trees."""
+    def of(cls, corpus: FlatCorpus, trees: TreeArrays, lexicon: Lexicon | None, *, suffixes: bool = False) -> "Words":
+        """The classes of the words of a corpus, where they were not put into the trees; with a tree if `suffixes`."""
         rule_class = np.full(trees.n_rules, -1, dtype=np.int32)
         if lexicon is None or lexicon.replaces:
             return cls([], rule_class, np.empty(0))
@@ -60,15 +68,43 @@ class Words:
         total = np.bincount(corpus.word[tokens], minlength=len(corpus.words))
         numbers: dict[str, int] = {name: number for number, name in enumerate(sorted(lexicon.classes))}
         class_of_word = np.empty(len(corpus.words), dtype=np.int32)
+        coarser: dict[str, str] = {}
         for number, word in enumerate(corpus.words):
             # A word that was only ever the first of its sentence is classed as a first word.
             position = 0 if first[number] == total[number] else 1
-            name = lexicon.classify(symbol_word(word) or word, position)
+            form = symbol_word(word) or word
+            name = lexicon.classify(form, position)
             class_of_word[number] = numbers.setdefault(name, len(numbers))
+            coarser.update(pairwise(lexicon.settings.classes(form, position == 0, lexicon.words)))
         is_lexical = trees.rule_word >= 0
         rule_class[is_lexical] = class_of_word[trees.rule_word[is_lexical]]
         n_types = np.bincount(class_of_word, minlength=len(numbers))
-        return cls(list(numbers), rule_class, 1.0 / (UNSEEN_WORDS * np.maximum(n_types, 1)))
+        n_types = np.maximum(n_types, 1)
+        tree = ClassTree.of(list(numbers), coarser, n_types.tolist()) if suffixes else None
+        return cls(list(numbers), rule_class, 1.0 / (UNSEEN_WORDS * n_types), tree)
+
+    def tables(self, sampler: SplitSampler | RefinedSampler) -> np.ndarray:
+        """Labels by classes: the numbers of tables of J_x."""
+        n_tables = np.zeros((sampler.n_labels, len(self.classes)), dtype=np.int64)
+        if isinstance(sampler, RefinedSampler):
+            label, word_class, _, found = sampler.cells("label_class").T
+            n_tables[label, word_class] = found
+        else:
+            blocks = sampler.blocks()
+            is_word = blocks["word_class"] >= 0
+            found = sampler.cells("label_class")[1][blocks["label_class_cell"][is_word]]
+            n_tables[blocks["label"][is_word], blocks["word_class"][is_word]] = found
+        return n_tables
+
+    def resample_base(self, sampler: SplitSampler | RefinedSampler, seed: int, iteration: int) -> None:
+        """Resample what classes back off to, given the tables of a sampler."""
+        if self.tree is not None:
+            random = np.random.Generator(np.random.PCG64([seed, iteration, SUFFIX_STREAM]))
+            sampler.set_class_base(self.tree.draw(self.tables(sampler), random))
+
+    def base(self, sampler: SplitSampler | RefinedSampler) -> np.ndarray:
+        """Labels by classes: the expectation of what classes back off to, given the tables of a sampler."""
+        return sampler.class_base() if self.tree is None else self.tree.mean(self.tables(sampler))
 
 
 @dataclass(frozen=True)
@@ -257,12 +293,11 @@ def sample_weights(sampler: SplitSampler, words: Words) -> dict[str, np.ndarray]
         result[kind], result[f"{kind}_bridge"] = cached(sampler, kind)
     if not words.classes:
         return result
-    n_classes = len(words.classes)
     is_word = blocks["word_class"] >= 0
     label, word_class = blocks["label"][is_word], blocks["word_class"][is_word]
     # J_x, densely: labels by classes; and J_{x_k}: symbols by classes.
     weight, bridge = cached(sampler, "label_class")
-    of_label = np.tile(bridge[:, None] / n_classes, (1, n_classes))
+    of_label = bridge[:, None] * words.base(sampler)
     cells, first = np.unique(blocks["label_class_cell"][is_word], return_index=True)
     of_label[label[first], word_class[first]] += weight[cells]
     weight, bridge = cached(sampler, "class")
@@ -279,6 +314,24 @@ def sample_weights(sampler: SplitSampler, words: Words) -> dict[str, np.ndarray]
     unseen = bridge * words.class_word_base[class_of]
     result["word"], result["word_bridge"] = weight + unseen[sampler.restaurant_of_cells("word")], unseen
     return result
+
+
+def add_unseen_tags(unseen: np.ndarray, expected: np.ndarray, class_word_base: np.ndarray) -> None:
+    """Add tags that a class was not seen with, if their expected share of its new words is at least the minimum.
+
+    Parameters
+    ----------
+    unseen : ndarray, labels by classes
+        The probability of a new word under a tag and a class; changed.
+    expected : ndarray, labels by classes
+        How many words of a class are expected under a tag.
+    class_word_base : ndarray, one per class
+        The probability of each word of a class where none was seen.
+    """
+    of_new = expected * np.where(unseen > 0, unseen, class_word_base)
+    enough = of_new >= SMALLEST_TAG_SHARE * of_new.sum(axis=0)
+    added = enough & (unseen == 0) & (of_new > 0)
+    unseen[added] = np.broadcast_to(class_word_base, unseen.shape)[added]
 
 
 class RuleLists:
@@ -472,6 +525,8 @@ class RefinedGrammar:
         n_seen = np.bincount(trees.rule_word[trees.rule_word >= 0], weights=trees.rule_count[trees.rule_word >= 0])
         expected = np.zeros_like(unseen)
         np.add.at(expected, self.label, of_class * self.symbol_frequency[:, None])
+        if self.words.tree is not None:
+            add_unseen_tags(unseen, expected, self.words.class_word_base)
         expected *= unseen
         for (word, klass), seen in tags_of.items():
             for tag in np.flatnonzero(expected[:, klass] >= SMALLEST_TAG_SHARE * n_seen[word]).tolist():

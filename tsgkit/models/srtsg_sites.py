@@ -235,7 +235,7 @@ def checked_parts(parts: np.ndarray, trees: TreeArrays, symbol_label: np.ndarray
 def sample_values(sampler: RefinedSampler, words: Words, levels: Levels) -> dict[str, np.ndarray]:
     """The values of one sample that `SiteMeans` adds up."""
     symbol_label = sampler.symbol_labels()
-    n_symbols, n_labels = len(symbol_label), sampler.n_labels
+    n_symbols = len(symbol_label)
     result = {
         "site_bridge": bridges(sampler.restaurants("dish")),
         **{f"{name}_bridge": bridges(sampler.restaurants(name)) for name, _ in levels.used},
@@ -244,9 +244,8 @@ def sample_values(sampler: RefinedSampler, words: Words, levels: Levels) -> dict
     }
     if not words.classes:
         return result
-    n_classes = len(words.classes)
     # J_x, densely: labels by classes; and J_{x_k}: symbols by classes.
-    below = np.full((n_labels, n_classes), 1.0 / n_classes)
+    below = words.base(sampler)
     for kind in ("label_class", "class"):
         restaurants, cells = sampler.restaurants(kind), sampler.cells(kind)
         below = bridges(restaurants)[:, None] * (below if kind == "label_class" else below[symbol_label])
