@@ -9,8 +9,8 @@ from libcpp.pair cimport pair
 from libcpp.vector cimport vector
 
 from tsgkit._backoff cimport (
-    NOT_SEEN, BackOff, Level, class_base_of, class_level, label_class_level, n_levels, n_rules, open_restaurants, resample_label,
-    resample_label_classes, restaurant_of, word_level,
+    NOT_SEEN, BackOff, Level, class_base_of, class_level, label_class_level, n_levels, n_rules, open_restaurants,
+    resample_label, resample_label_classes, restaurant_of, word_level,
 )
 from tsgkit._random cimport RNG_SPLIT_HYPER, Rng, rng_for
 from tsgkit._restaurant cimport log_seating, table_counts

@@ -185,7 +185,7 @@ def read_open(file: BinaryIO, path: str, format: str, options: ReadOptions) -> I
     """The trees of an open file, which errors call `path`."""
     first_lines = FirstLines(file, options.encoding or ENCODING)
     name = recognised(first_lines) if format == AUTO else format
-    if format == AUTO and name == FALLBACK and next(iter(first_lines), "").startswith("<?xml"):
+    if format == AUTO and name == FALLBACK and next(iter(first_lines), "").startswith(("<?xml", "<!DOCTYPE")):
         known = ", ".join(READERS.names)
         raise TreebankError(f"XML of a kind that is not known; --format names a reader: {known}", path, 1)
     reader = READERS[name]
