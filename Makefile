@@ -12,7 +12,7 @@ MARK ?=
 PYTEST = $(BIN)/pytest --numprocesses=$(JOBS) --dist=loadgroup
 
 .PHONY: help build test test-slow test-all test-checked test-diagnostics test-integrations test-asan test-valgrind test-pythons coverage \
-	lint ruff cython-lint mypy format docs layers screenshots pictures pages sdist-check demo clean fuzz mutation io-faults kills oom soak \
+	lint ruff cython-lint mypy format docs layers screenshots pictures pages sdist-check adopt-build demo clean fuzz mutation io-faults kills oom soak \
 	bench-eval bench-parse bench-train bench-scaling bench-stream bench-read bench-load exp-headline exp-pcfg exp-cohn2010 exp-shindo2011 \
 	exp-shindo2012
 
@@ -186,11 +186,14 @@ IMPORT_ALL := import importlib, sys; [importlib.import_module(name) for name in 
 # Files that a wheel must contain besides the modules, which are imported below.
 TYPES = tsgkit/py.typed $(patsubst ext/tsgkit/%.pyx,tsgkit/%.pyi,$(wildcard ext/tsgkit/*.pyx))
 
-# The wheel is compiled without optimization: what is tested is that it is complete, not its speed.
+# The wheel is built from the unpacked source package, so that `make adopt-build` can use what was compiled there.
 sdist-check: $(VENV)/base  ## build the source package and a wheel, and test the wheel in an empty environment
-	rm -rf build/sdist-check && mkdir -p build/sdist-check
+	rm -rf build/sdist-check && mkdir -p build/sdist-check/source
 	$(BIN)/pip install --quiet build
-	TSGKIT_QUICK=1 $(RUN) -m build --outdir build/sdist-check . >build/sdist-check/log 2>&1 || { cat build/sdist-check/log; exit 1; }
+	{ $(RUN) -m build --sdist --outdir build/sdist-check . \
+		&& tar -xf build/sdist-check/tsgkit-*.tar.gz -C build/sdist-check/source --strip-components=1 \
+		&& $(BIN)/pip wheel --verbose --no-deps --wheel-dir build/sdist-check build/sdist-check/source; \
+	} >build/sdist-check/log 2>&1 || { cat build/sdist-check/log; exit 1; }
 	! grep -E '(^|[^A-Z])[Ww]arning' build/sdist-check/log | grep -v 'byte-compiling is disabled'
 	$(RUN) -m zipfile -l build/sdist-check/tsgkit-*.whl >build/sdist-check/files
 	for file in $(TYPES); do grep -q "^$$file " build/sdist-check/files || { echo "no $$file in the wheel"; exit 1; }; done
@@ -203,6 +206,14 @@ sdist-check: $(VENV)/base  ## build the source package and a wheel, and test the
 	cd build/sdist-check && venv/bin/tsgkit train --quiet --model=tsg --iterations=20 village:train -o tsg.model \
 		&& echo "the old man smiled ." | venv/bin/tsgkit parse --quiet tsg.model -o tree.mrg \
 		&& venv/bin/tsgkit draw --model=tsg.model --format=svg tree.mrg -o tree.svg && grep -q '</svg>' tree.svg
+
+# For a checkout whose sources are those of the package: files that are newer than all sources are not built again.
+adopt-build: $(VENV)/base  ## after `make sdist-check`: use the modules of the wheel, instead of compiling them again
+	rm -rf build/cython && cp -r build/sdist-check/source/build/cython build/cython
+	find build/cython -type f -exec touch {} +
+	$(RUN) -m zipfile -e build/sdist-check/tsgkit-*.whl build/sdist-check/wheel
+	cp build/sdist-check/wheel/tsgkit/*.so tsgkit && touch tsgkit/*.so
+	cp build/sdist-check/source/build/mode build/mode
 
 # Derivations for the manual, drawn by the commands that it explains. Each is of one sentence.
 DRAWN := build/pictures
