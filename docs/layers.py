@@ -55,7 +55,7 @@ PARTS = (
     ),
     Part("compiled", ("ext",), "chart, restaurants, samplers, bracket scorer", ("shared",), 0.65),
     Part("treebank", ("treebank",), "readers, cleaning, binarisation, the flat corpus", ("shared",), 1.5),
-    Part("grammar", ("grammar",), "weighted rules as a value", ("shared",), 2.35),
+    Part("grammar", ("grammar",), "weighted rules as a value", ("shared", "compiled"), 2.35),
     Part("distributed", ("distributed",), "where jobs run", ("shared",), 3.6),
     Part("evaluation", ("evaluation",), "EVALB, significance", ("shared", "compiled", "treebank"), 0.9),
     Part("models", ("models",), "what a model is", ("shared", "compiled", "treebank", "grammar"), 2.1),

@@ -50,6 +50,8 @@ def test_every_setting_has_an_option():
     [
         (["--objective=best"], "--objective=best: must be one of mpd, mpp"),
         (["--threshold=1"], "--threshold=1: must be at least 0 and below 1"),
+        (["--coarse-threshold=2"], "--coarse-threshold=2: must be at least 0 and below 1"),
+        (["--closing=-1"], "--closing=-1: must be at least 0 and below 1"),
         (["--threshold=much"], "--threshold=much: not a number"),
         (["--samples=0"], "--samples=0: must be at least 1"),
         (["--samples=some"], "--samples=some: not a whole number"),

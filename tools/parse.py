@@ -50,6 +50,9 @@ Options:
                            for every grammar of the model [default: 1024]
   --threshold=P            prune what has a smaller share of the probability; 0 for no pruning; 3e-4 unless
                            given, but 1e-4 for a product of rules
+  --coarse-threshold=P     the same for the coarsest grammar; a tenth of the threshold unless given
+  --closing=P              do not look at spans that have a phrase with a smaller probability, as a model of the words
+                           around their ends sees it; 0 to look at all [default: 1e-3]
   --pruning=KIND           that share: posterior or max-marginal [default: posterior]
   --samples=N              for the sampled objectives [default: 1000]
   --seed=N                 for the sampled objectives [default: 0]

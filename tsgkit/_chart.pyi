@@ -3,6 +3,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from tsgkit._cell_closing import OpenCells
 from tsgkit._grammar_index import GrammarIndex
 from tsgkit._pruning import Mask, Projection
 from tsgkit._work_limit import WorkLimit
@@ -44,6 +45,7 @@ class Chart:
         viterbi: bool = False,
         mask: Mask | None = None,
         projection: Projection | None = None,
+        open_cells: OpenCells | None = None,
         growth: float | None = None,
     ) -> float: ...
     def fill_outside(self, smallest_share: float = 0.0) -> None: ...

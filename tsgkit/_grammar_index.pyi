@@ -3,6 +3,8 @@ from numpy.typing import NDArray
 
 from tsgkit.grammar.weighted import WeightedGrammar
 
+RULE: np.dtype[np.void]
+
 class GrammarIndex:
     def __init__(self, grammar: WeightedGrammar) -> None: ...
     @property

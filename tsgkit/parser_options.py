@@ -16,6 +16,8 @@ PARSER_OPTIONS: dict[str, tuple[str, Callable[[dict[str, Any], str], Any]]] = {
     "--objective": ("objective", dict.__getitem__),
     "--product": ("product", dict.__getitem__),
     "--threshold": ("threshold", number),
+    "--coarse-threshold": ("coarse_threshold", number),
+    "--closing": ("closing", number),
     "--pruning": ("pruning", dict.__getitem__),
     "--samples": ("n_samples", integer),
     "--correct": ("correct", dict.__getitem__),

@@ -12,8 +12,8 @@
 #     PosteriorStep  q(k) +=  w x y(start, k) z(k, end)               expected rules, by split point
 #
 # Stage: inside of the chart parser; `_inside.pyx`, `_outside.pyx` and `_posteriors.pyx` call it.
-from tsgkit._chart_cells cimport Cells, slots_at
-from tsgkit._grammar_index cimport GrammarTable, PairTable
+from tsgkit._chart_cells cimport Cells, Slot, find_slot
+from tsgkit._grammar_index cimport GrammarTable, PairTable, Rule
 from tsgkit._semiring cimport MaxProduct, SumProduct, dot, plus, plus_scaled, semiring_t
 from tsgkit._types cimport bits_t, index_t, position_t, symbol_t, weight_t
 
@@ -23,16 +23,20 @@ cdef extern from "vector_kernels.hpp" namespace "tsgkit" nogil:
 
 
 cdef struct InsideStep:
+    weight_t factor                      # by which all rules of the cell are multiplied
     weight_t* sums                       # per symbol: what its binary rules make of the span
-    bits_t* touched                      # flags of symbols with a sum; NULL: the caller flags whole blocks of rules
+    bits_t* touched                      # flags of symbols with a sum
+    bits_t* touched_words                # flags of the words of these flags that are not zero
 
 
 cdef struct OutsideStep:
+    weight_t factor
     const weight_t* sums                 # per symbol: its outside value over the span
     weight_t smallest                    # what would hand down less than this hands down nothing
 
 
 cdef struct PosteriorStep:
+    weight_t factor
     const weight_t* outside              # per symbol: its outside value over the span, as a share of the total
     weight_t* at_split                   # per split point: the sum over the rules
 
@@ -57,17 +61,19 @@ cdef inline bint combine(
     """Give the parents of a pair what it makes; whether that is anything."""
     cdef weight_t* sums = step.sums
     cdef bits_t* touched = step.touched
+    cdef bits_t* touched_words = step.touched_words
+    cdef const Rule* rules = pairs.rules
     cdef index_t rule
     cdef symbol_t parent
-    cdef weight_t value = dot(
+    cdef weight_t value = step.factor * dot(
         semiring, &cells.left.inside[children.left], &cells.right.inside[children.right], children.n_splits)
     if not value > 0.0:
         return False
-    for rule in range(pairs.rule_start[children.pair], pairs.rule_start[children.pair + 1]):
-        parent = pairs.parent[rule]
-        sums[parent] = plus(semiring, sums[parent], pairs.weight[rule] * value)
-        if touched != NULL:
-            touched[parent >> 6] |= <bits_t>1 << (parent & 63)
+    for rule in range(pairs.pairs[children.pair].first_rule, pairs.pairs[children.pair + 1].first_rule):
+        parent = rules[rule].parent
+        sums[parent] = plus(semiring, sums[parent], rules[rule].weight * value)
+        touched[parent >> 6] |= <bits_t>1 << (parent & 63)
+        touched_words[parent >> 12] |= <bits_t>1 << ((parent >> 6) & 63)
     return True
 
 
@@ -76,8 +82,8 @@ cdef inline weight_t value_of_parents(
     """What the parents of a pair hand down to it."""
     cdef weight_t value = 0.0
     cdef index_t rule
-    for rule in range(pairs.rule_start[pair], pairs.rule_start[pair + 1]):
-        value = plus(semiring, value, pairs.weight[rule] * sums[pairs.parent[rule]])
+    for rule in range(pairs.pairs[pair].first_rule, pairs.pairs[pair + 1].first_rule):
+        value = plus(semiring, value, pairs.rules[rule].weight * sums[pairs.rules[rule].parent])
     return value
 
 
@@ -85,7 +91,7 @@ cdef inline bint distribute(
         Cells* cells, semiring_t* semiring, OutsideStep* step, const PairTable* pairs,
         Children children) noexcept nogil:
     """Give a pair of children the outside value of their parents, at all split points; whether there is any."""
-    cdef weight_t value = value_of_parents(semiring, step.sums, pairs, children.pair)
+    cdef weight_t value = step.factor * value_of_parents(semiring, step.sums, pairs, children.pair)
     cdef index_t left = children.left, right = children.right, n = children.n_splits
     if not value > 0.0:
         return False
@@ -102,7 +108,7 @@ cdef inline bint expect(
         Cells* cells, semiring_t* semiring, PosteriorStep* step, const PairTable* pairs,
         Children children) noexcept nogil:
     """Add the expected number of a pair's rules at every split point; whether there are any."""
-    cdef weight_t value = value_of_parents(semiring, step.outside, pairs, children.pair)
+    cdef weight_t value = step.factor * value_of_parents(semiring, step.outside, pairs, children.pair)
     if not value > 0.0:
         return False
     add_products(
@@ -123,22 +129,22 @@ cdef inline bint take(
 
 cdef inline bint visit_pairs(
         Cells* cells, semiring_t* semiring, step_t* step, const PairTable* pairs, index_t first_pair, index_t last_pair,
-        index_t left_slot, const symbol_t* right_slots, position_t low, position_t high) noexcept nogil:
+        const Slot* left, position_t end, position_t low, position_t high) noexcept nogil:
     """The pairs of one left child, with split points from `low` to `high`; whether any of them has a value."""
     cdef Children children
-    cdef index_t pair, right_slot
+    cdef const Slot* right
+    cdef index_t pair
     cdef position_t first, last
     cdef bint has_value = False
     for pair in range(first_pair, last_pair):
-        right_slot = right_slots[pairs.right[pair]]
-        if right_slot < 0:
+        right = find_slot(cells, &cells.right, end, pairs.pairs[pair].right)
+        if right == NULL:
             continue
-        first, last = max(low, cells.right.low[right_slot]), min(high, cells.right.high[right_slot])
+        first, last = max(low, right.low), min(high, right.high)
         if first > last:
             continue
         children.pair, children.first, children.n_splits = pair, first, last - first + 1
-        children.left = left_slot * cells.stride + first
-        children.right = right_slot * cells.stride + first
+        children.left, children.right = left.base + first, right.base + first
         has_value |= take(cells, semiring, step, pairs, children)
     return has_value
 
@@ -147,19 +153,18 @@ cdef inline void visit_all(
         Cells* cells, semiring_t* semiring, step_t* step, position_t start, position_t end) noexcept nogil:
     """All rules whose children stand left and right of a split point."""
     cdef const GrammarTable* grammar = cells.grammar
-    cdef const symbol_t* left_slots = slots_at(cells, &cells.left, start)
-    cdef const symbol_t* right_slots = slots_at(cells, &cells.right, end)
+    cdef const Slot* slot
     cdef symbol_t left
-    cdef index_t position, slot
+    cdef index_t position
     cdef position_t low, high
     for position in range(<index_t>cells.row_symbols[start].size()):
         left = cells.row_symbols[start][position]
-        slot = left_slots[left]
-        low, high = max(start + 1, cells.left.low[slot]), min(end - 1, cells.left.high[slot])
+        slot = find_slot(cells, &cells.left, start, left)
+        low, high = max(start + 1, slot.low), min(end - 1, slot.high)
         if low <= high:
             visit_pairs(
                 cells, semiring, step, &grammar.by_left, grammar.left_pair_start[left],
-                grammar.left_pair_start[left + 1], slot, right_slots, low, high)
+                grammar.left_pair_start[left + 1], slot, end, low, high)
 
 
 cdef inline bint visit_block(
@@ -167,19 +172,18 @@ cdef inline bint visit_block(
         position_t low, position_t high) noexcept nogil:
     """The rules of one treebank rule, with split points from `low` to `high`; whether any of them has a value."""
     cdef const GrammarTable* grammar = cells.grammar
-    cdef const symbol_t* left_slots = slots_at(cells, &cells.left, start)
-    cdef const symbol_t* right_slots = slots_at(cells, &cells.right, end)
-    cdef index_t run, slot
+    cdef const Slot* slot
+    cdef index_t run
     cdef position_t first, last
     cdef bint has_value = False
     for run in range(grammar.run_start[block], grammar.run_start[block + 1]):
-        slot = left_slots[grammar.run_left[run]]
-        if slot < 0:
+        slot = find_slot(cells, &cells.left, start, grammar.run_left[run])
+        if slot == NULL:
             continue
-        first, last = max(low, cells.left.low[slot]), min(high, cells.left.high[slot])
-        if first > last or (first == last and cells.left.inside[slot * cells.stride + first] == 0.0):
+        first, last = max(low, slot.low), min(high, slot.high)
+        if first > last or (first == last and cells.left.inside[slot.base + first] == 0.0):
             continue
         has_value |= visit_pairs(
             cells, semiring, step, &grammar.by_block, grammar.run_pair_start[run], grammar.run_pair_start[run + 1],
-            slot, right_slots, first, last)
+            slot, end, first, last)
     return has_value

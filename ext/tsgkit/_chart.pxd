@@ -1,6 +1,7 @@
 # The chart of one sentence, one after the other, as Python sees it.
 from libcpp.vector cimport vector
 
+from tsgkit._cell_closing cimport OpenCells
 from tsgkit._chart_cells cimport Cells
 from tsgkit._grammar_index cimport GrammarIndex
 from tsgkit._pruning cimport Mask, Projection
@@ -18,4 +19,7 @@ cdef class Chart:
     cdef vector[double] scale_prefix     # log of the scale factors of the words before a position
     cdef Mask mask                       # these keep what the cells point to
     cdef Projection projection
+    cdef OpenCells open_cells
     cdef WorkLimit work_limit
+
+    cdef int require_plain_cells(self) except -1

@@ -13,6 +13,7 @@ cimport cython
 from libc.math cimport INFINITY, exp, isfinite, log
 from libcpp.vector cimport vector
 
+from tsgkit._cell_closing cimport OpenCells
 from tsgkit._chart_cells cimport (
     Cells,
     abandon_cells,
@@ -71,7 +72,7 @@ cdef class Chart:
 
     def fill(self, const index_t[::1] lexical_start, const symbol_t[::1] lexical_symbol,
              const weight_t[::1] lexical_weight, *, bint viterbi=False, Mask mask=None,
-             Projection projection=None, growth=None):
+             Projection projection=None, OpenCells open_cells=None, growth=None):
         """Compute the inside (or Viterbi) values of a sentence.
 
         Parameters
@@ -85,6 +86,9 @@ cdef class Chart:
             The best derivation instead of the sum.
         mask, projection : Mask, Projection, optional
             What a chart of a coarser grammar left, and how this grammar maps to it.
+        open_cells : OpenCells, optional
+            The cells to fill, with weights by which their binary rules are multiplied; all others stay empty. Unless
+            given, all are filled.
         growth : float, optional
             Where to start looking for scale factors: minus the typical log weight per word.
 
@@ -109,7 +113,10 @@ cdef class Chart:
                                  or projection.coarse is not mask.grammar
                                  or mask.n_words != lexical_start.shape[0] - 1):
             raise ValueError("the mask does not belong to this grammar and sentence")
-        self.mask, self.projection = mask, projection
+        if open_cells is not None and open_cells.n_words != lexical_start.shape[0] - 1:
+            raise ValueError("the open cells are those of another sentence")
+        self.mask, self.projection, self.open_cells = mask, projection, open_cells
+        self.cells.cell_weights = open_cells.weights.data() if open_cells is not None else NULL
         self.cells.mask = NULL
         self.cells.projection = NULL
         if mask is not None:
@@ -124,6 +131,12 @@ cdef class Chart:
         if self.cells.total > 0.0:
             self.log_total = log(self.cells.total) - self.scale_prefix[self.cells.n_words]
         return self.log_total
+
+    cdef int require_plain_cells(self) except -1:
+        """Refuse to look for derivations in values that are not theirs alone."""
+        if self.open_cells is not None and self.open_cells.has_weights:
+            raise ValueError("the values of the chart are multiplied by weights of cells: it serves for pruning only")
+        return 0
 
     def fill_outside(self, weight_t smallest_share=0.0):
         """Compute the outside values; `fill` must have found a derivation.

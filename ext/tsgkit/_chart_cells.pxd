@@ -5,7 +5,9 @@
 #
 # A symbol that begins anywhere at a start has a *slot* there, a vector of values over ends; likewise at an end, a
 # vector over starts. Both hold the same inside values, so that left times right over all split points of a span is a
-# product of two vectors that lie in memory as they are read.
+# product of two vectors that lie in memory as they are read. Under a mask, a vector is only as long as the positions
+# from the first to the last that the mask allows. Most symbols of a large grammar have no slot at a position: flags,
+# which are few enough for the processor's cache, tell so before anything else is read.
 from libc.math cimport INFINITY
 from libcpp.vector cimport vector
 
@@ -18,17 +20,27 @@ cdef extern from "vector_kernels.hpp" namespace "tsgkit" nogil:
     int highest_bit(bits_t word) noexcept
 
 
+cdef struct Range:
+    # Positions from the first to the last; none where the last is below the first.
+    position_t first
+    position_t last
+
+
 cdef cppclass MaskTable:
     # What pruning has left for a finer grammar: for every cell, flags of labels and of symbols of the coarse one.
+    index_t n_labels
     index_t n_label_words                # 64-bit words per cell
     index_t n_symbol_words
     vector[bits_t] label_bits
     vector[bits_t] symbol_bits
+    vector[Range] ends                   # [start, label]: of the spans that the label is left over
+    vector[Range] starts                 # [end, label]
 
 
 cdef cppclass ProjectionTable:
     # How the symbols of a fine grammar map to those of a coarse one.
     bint by_symbol                       # whether symbols are pruned one by one, or only whole labels
+    vector[symbol_t] coarse_label        # per fine label
     vector[index_t] expansion_start      # per coarse label, and one more
     vector[symbol_t] expansion           # the fine labels of a coarse one
     vector[symbol_t] coarse_symbol       # per fine symbol (rank): a coarse symbol (rank), or -1
@@ -43,14 +55,20 @@ cdef struct LiveBlock:
     position_t high
 
 
+cdef struct Slot:
+    # The vector of values of a symbol at a position.
+    index_t base                         # the value over position p at the other end is number base + p
+    position_t low                       # the first and the last position that has a value
+    position_t high
+
+
 cdef cppclass Side:
     # The values by start, each a vector over ends, or by end, each a vector over starts.
-    index_t n_slots
-    vector[symbol_t] slot                # [position, symbol] -> slot or -1; as long as any sentence has needed
-    vector[index_t] used                 # where the above is not -1, by slot
-    vector[position_t] low               # per slot: the first and the last position that has a value
-    vector[position_t] high
-    vector[weight_t] inside              # [slot, position]
+    vector[symbol_t] slot_of             # [position, symbol]: the slot, where there is one
+    vector[bits_t] has_slot              # flags of the same; both are as long as any sentence has needed
+    vector[index_t] used                 # where these flags are set, by slot
+    vector[Slot] slots
+    vector[weight_t] inside              # the vectors of all slots, one after the other
     vector[weight_t] outside             # by start: complete once the cell is done
     vector[bits_t] alive                 # [position, label] -> flags of the positions at the other end
 
@@ -59,6 +77,7 @@ cdef cppclass Cells:
     const GrammarTable* grammar
     const MaskTable* mask                # NULL: everything may stand everywhere
     const ProjectionTable* projection    # from this grammar to that of the mask
+    const weight_t* cell_weights         # by which the binary rules of each cell are multiplied; NULL: 1
     Limits* limits                       # when to stop
     position_t n_words
     weight_t total                       # the root's value, scaled; 0: no derivation
@@ -72,7 +91,7 @@ cdef cppclass Cells:
     vector[symbol_t] lexical_symbol
     vector[weight_t] lexical_weight      # scaled
 
-    index_t stride                       # length of the vectors of values
+    index_t symbol_stride                # number of symbols, rounded up to whole words of flags
     index_t n_position_words             # 64-bit words for flags of positions
     Side left                            # by start
     Side right                           # by end
@@ -87,6 +106,7 @@ cdef cppclass Cells:
     # Scratch of the cell at work; all zero between cells.
     vector[weight_t] sums                # per symbol
     vector[bits_t] touched               # flags of symbols with a sum
+    vector[bits_t] touched_words         # flags of the words of these flags that are not zero, and perhaps of others
     vector[weight_t] cell_inside         # per symbol, during the outside pass
     vector[weight_t] cycle_before        # per member of a cycle
     vector[weight_t] cycle_after
@@ -105,19 +125,23 @@ cdef inline index_t cell_of(const Cells* cells, position_t start, position_t end
     return <index_t>start * (cells.n_words + 1) + end
 
 
-cdef inline const symbol_t* slots_at(const Cells* cells, const Side* side, position_t position) noexcept nogil:
-    """The slots of all symbols at a position, or -1."""
-    return &side.slot[<index_t>position * cells.grammar.n_symbols]
+cdef inline const Slot* find_slot(
+        const Cells* cells, const Side* side, position_t position, symbol_t symbol) noexcept nogil:
+    """The slot of a symbol at a position, or NULL."""
+    cdef index_t where = position * cells.symbol_stride + symbol
+    if (side.has_slot[where >> 6] >> (where & 63)) & 1:
+        return &side.slots[side.slot_of[where]]
+    return NULL
 
 
 cdef inline weight_t inside_of(const Cells* cells, position_t start, position_t end, symbol_t symbol) noexcept nogil:
-    cdef symbol_t slot = slots_at(cells, &cells.left, start)[symbol]
-    return cells.left.inside[slot * cells.stride + end] if slot >= 0 else 0.0
+    cdef const Slot* slot = find_slot(cells, &cells.left, start, symbol)
+    return cells.left.inside[slot.base + end] if slot != NULL and slot.low <= end <= slot.high else 0.0
 
 
 cdef inline weight_t outside_of(const Cells* cells, position_t start, position_t end, symbol_t symbol) noexcept nogil:
-    cdef symbol_t slot = slots_at(cells, &cells.left, start)[symbol]
-    return cells.left.outside[slot * cells.stride + end] if slot >= 0 else 0.0
+    cdef const Slot* slot = find_slot(cells, &cells.left, start, symbol)
+    return cells.left.outside[slot.base + end] if slot != NULL and slot.low <= end <= slot.high else 0.0
 
 
 cdef inline weight_t lexical_of(const Cells* cells, position_t start, symbol_t symbol) noexcept nogil:
@@ -129,15 +153,24 @@ cdef inline weight_t lexical_of(const Cells* cells, position_t start, symbol_t s
     return value
 
 
+cdef inline index_t bytes_of_slots(const Cells* cells, index_t n_rows) noexcept nogil:
+    """What the tables take that lead from positions and symbols to slots: 32 bits and a flag each, on both sides."""
+    return 2 * n_rows * (4 * cells.symbol_stride + cells.symbol_stride // 8)
+
+
 cdef inline index_t bytes_in_use(const Cells* cells) noexcept nogil:
-    cdef index_t n_slots = cells.left.n_slots + cells.right.n_slots
+    cdef index_t n_slots = cells.left.slots.size() + cells.right.slots.size()
     # Outside values, if they are wanted later, take as much again as inside values.
-    cdef index_t n_values = 2 * cells.stride * n_slots
+    cdef index_t n_values = 2 * <index_t>(cells.left.inside.size() + cells.right.inside.size())
     # What a longer sentence before this one has left is not counted: it was within the bound.
-    cdef index_t n_slot_numbers = 2 * <index_t>(cells.n_words + 1) * cells.grammar.n_symbols
-    return 8 * (n_values + n_slots) + 4 * n_slot_numbers + 8 * <index_t>(
+    return 8 * n_values + (8 + sizeof(Slot)) * n_slots + bytes_of_slots(cells, cells.n_words + 1) + 8 * <index_t>(
         cells.left.alive.size() + cells.right.alive.size() + 2 * cells.cell_begin.size() + 2 * cells.cell_end.size()
     ) + sizeof(LiveBlock) * <index_t>cells.live_blocks.size()
+
+
+cdef inline weight_t cell_weight(const Cells* cells, index_t cell) noexcept nogil:
+    """By which the binary rules of a cell are multiplied; 0 if the cell is closed."""
+    return cells.cell_weights[cell] if cells.cell_weights != NULL else 1.0
 
 
 # ---- what the mask allows --------------------------------------------------------------------------------
@@ -240,39 +273,58 @@ cdef inline bint split_range(
 
 cdef inline void touch(Cells* cells, symbol_t symbol) noexcept nogil:
     cells.touched[symbol >> 6] |= <bits_t>1 << (symbol & 63)
+    cells.touched_words[symbol >> 12] |= <bits_t>1 << ((symbol >> 6) & 63)
 
 
-cdef inline symbol_t make_slot(Cells* cells, Side* side, index_t where, position_t position) except -1 nogil:
-    """A slot for values of the symbol at `where`, the first of them over `position`."""
-    cdef symbol_t slot = side.n_slots
-    # First of all, so that whoever clears the slots finds it even if memory ends below.
+cdef inline Range ends_of(const Cells* cells, position_t start, symbol_t label) noexcept nogil:
+    """Where spans can end that begin at a position and have this label."""
+    cdef Range ends
+    if cells.mask != NULL and label < cells.grammar.n_treebank_labels:
+        return cells.mask.ends[start * cells.mask.n_labels + cells.projection.coarse_label[label]]
+    ends.first, ends.last = start + 1, cells.n_words
+    return ends
+
+
+cdef inline Range starts_of(const Cells* cells, position_t end, symbol_t label) noexcept nogil:
+    """Where spans can begin that end at a position and have this label."""
+    cdef Range starts
+    if cells.mask != NULL and label < cells.grammar.n_treebank_labels:
+        return cells.mask.starts[end * cells.mask.n_labels + cells.projection.coarse_label[label]]
+    starts.first, starts.last = 0, end - 1
+    return starts
+
+
+cdef inline Slot* make_slot(Side* side, index_t where, position_t position, Range positions) except NULL nogil:
+    """A slot with values over a range of positions, the first of them to come over `position`."""
+    cdef Slot slot
+    cdef index_t n_values = side.inside.size()
+    slot.base, slot.low, slot.high = n_values - positions.first, position, position
+    # First of all, so that whoever clears the flags finds this one even if memory ends below.
     side.used.push_back(where)
-    side.inside.resize((side.n_slots + 1) * cells.stride, 0.0)
-    side.low.push_back(position)
-    side.high.push_back(position)
-    side.n_slots += 1
-    side.slot[where] = slot
-    return slot
+    side.inside.resize(n_values + positions.last - positions.first + 1, 0.0)
+    side.slot_of[where] = side.slots.size()
+    side.slots.push_back(slot)
+    side.has_slot[where >> 6] |= <bits_t>1 << (where & 63)
+    return &side.slots.back()
 
 
 cdef inline int store(
         Cells* cells, position_t start, position_t end, symbol_t symbol, weight_t value) except -1 nogil:
     """Store an inside value; cells come by length, and symbols by rank."""
-    cdef index_t where = <index_t>start * cells.grammar.n_symbols + symbol
-    cdef symbol_t slot = cells.left.slot[where], label = cells.grammar.label[symbol]
+    cdef symbol_t label = cells.grammar.label[symbol]
+    cdef Slot* slot = <Slot*>find_slot(cells, &cells.left, start, symbol)
     cells.largest, cells.smallest = max(cells.largest, value), min(cells.smallest, value)
-    if slot < 0:
+    if slot == NULL:
         cells.row_symbols[start].push_back(symbol)
-        slot = make_slot(cells, &cells.left, where, end)
+        slot = make_slot(&cells.left, start * cells.symbol_stride + symbol, end, ends_of(cells, start, label))
     # Spans come by length: the ends of a row only grow, the starts of a column only shrink.
-    cells.left.high[slot] = end
-    cells.left.inside[slot * cells.stride + end] = value
-    where = <index_t>end * cells.grammar.n_symbols + symbol
-    slot = cells.right.slot[where]
-    if slot < 0:
-        slot = make_slot(cells, &cells.right, where, start)
-    cells.right.low[slot] = start
-    cells.right.inside[slot * cells.stride + start] = value
+    slot.high = end
+    cells.left.inside[slot.base + end] = value
+    slot = <Slot*>find_slot(cells, &cells.right, end, symbol)
+    if slot == NULL:
+        slot = make_slot(&cells.right, end * cells.symbol_stride + symbol, start, starts_of(cells, end, label))
+    slot.low = start
+    cells.right.inside[slot.base + start] = value
     (<bits_t*>alive_at(cells, &cells.left, start, label))[end >> 6] |= <bits_t>1 << (end & 63)
     (<bits_t*>alive_at(cells, &cells.right, end, label))[start >> 6] |= <bits_t>1 << (start & 63)
     cells.cell_symbols.push_back(symbol)
@@ -286,9 +338,11 @@ cdef inline int store(
 cdef inline int make_cells(Cells* cells, const GrammarTable* grammar, index_t max_bytes) except -1 nogil:
     """Everything that depends on the grammar alone."""
     cells.grammar, cells.max_bytes = grammar, max_bytes
+    cells.symbol_stride = (grammar.n_symbols + 63) // 64 * 64
     cells.sums.resize(grammar.n_symbols, 0.0)
     cells.cell_inside.resize(grammar.n_symbols, 0.0)
     cells.touched.resize((grammar.n_symbols + 63) // 64, 0)
+    cells.touched_words.resize((grammar.n_symbols + 4095) // 4096, 0)
     cells.cycle_before.resize(grammar.largest_cycle, 0.0)
     cells.cycle_after.resize(grammar.largest_cycle, 0.0)
     cells.cycle_place.resize(grammar.largest_cycle, -1)
@@ -297,19 +351,18 @@ cdef inline int make_cells(Cells* cells, const GrammarTable* grammar, index_t ma
     return 0
 
 
-cdef inline int clear_side(Side* side, index_t n_slot_numbers, index_t n_alive_words) except -1 nogil:
+cdef inline int clear_side(Side* side, index_t n_places, index_t n_alive_words) except -1 nogil:
     """Forget the values of the last sentence. Used slots are far fewer than pairs of a position and a symbol."""
     cdef index_t slot
     for slot in range(<index_t>side.used.size()):
-        side.slot[side.used[slot]] = -1
-    side.n_slots = 0
+        side.has_slot[side.used[slot] >> 6] = 0
     side.used.clear()
-    side.low.clear()
-    side.high.clear()
+    side.slots.clear()
     side.inside.clear()
     side.alive.clear()
-    if <index_t>side.slot.size() < n_slot_numbers:
-        side.slot.resize(n_slot_numbers, -1)
+    if <index_t>side.slot_of.size() < n_places:
+        side.has_slot.resize(n_places >> 6, 0)
+        side.slot_of.resize(n_places, 0)
     side.alive.resize(n_alive_words, 0)
     return 0
 
@@ -325,10 +378,9 @@ cdef inline int clear_cells(Cells* cells, position_t n_words) except -1 nogil:
     cdef index_t n_rows = n_words + 1, n_flags = n_rows * cells.grammar.n_labels, row, label
     cells.n_words, cells.total = n_words, 0.0
     cells.largest, cells.smallest = 0.0, INFINITY
-    cells.stride = (n_rows + 3) // 4 * 4
     cells.n_position_words = (n_rows + 63) // 64
     cells.is_over_budget = (
-        8 * n_rows * cells.grammar.n_symbols + 16 * n_flags * cells.n_position_words + 32 * n_rows * n_rows
+        bytes_of_slots(cells, n_rows) + 16 * n_flags * cells.n_position_words + 32 * n_rows * n_rows
         > cells.max_bytes)
     cells.last_stamp = -1
     for label in range(cells.grammar.n_labels):
@@ -339,8 +391,8 @@ cdef inline int clear_cells(Cells* cells, position_t n_words) except -1 nogil:
     cells.live_blocks.clear()
     if cells.is_over_budget:
         n_rows = n_flags = 0
-    clear_side(&cells.left, n_rows * cells.grammar.n_symbols, n_flags * cells.n_position_words)
-    clear_side(&cells.right, n_rows * cells.grammar.n_symbols, n_flags * cells.n_position_words)
+    clear_side(&cells.left, n_rows * cells.symbol_stride, n_flags * cells.n_position_words)
+    clear_side(&cells.right, n_rows * cells.symbol_stride, n_flags * cells.n_position_words)
     if <index_t>cells.row_symbols.size() < n_rows:
         cells.row_symbols.resize(n_rows)
     clear_bounds(&cells.cell_begin, n_rows * n_rows)
@@ -365,3 +417,5 @@ cdef inline void clear_scratch(Cells* cells) noexcept nogil:
         cells.sums[position] = cells.cell_inside[position] = 0.0
     for position in range(<index_t>cells.touched.size()):
         cells.touched[position] = 0
+    for position in range(<index_t>cells.touched_words.size()):
+        cells.touched_words[position] = 0

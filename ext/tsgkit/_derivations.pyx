@@ -15,7 +15,7 @@ from libc.stdint cimport uint8_t
 from libcpp.vector cimport vector
 
 from tsgkit._chart cimport Chart
-from tsgkit._chart_cells cimport Cells, cell_of, inside_of, lexical_of, slots_at
+from tsgkit._chart_cells cimport Cells, Slot, cell_of, find_slot, inside_of, lexical_of
 from tsgkit._codes cimport BINARY, BRIDGE, LEXICAL, N_ROW_COLUMNS, ROW_END, ROW_KIND, ROW_LABEL, ROW_START, UNARY
 from tsgkit._grammar_index cimport GrammarTable
 from tsgkit._random cimport bitgen_of, bitgen_t, uniform
@@ -70,25 +70,25 @@ cdef int list_choices(const Cells* cells, Node node, vector[Choice]* choices) ex
 
 cdef int list_binary_choices(const Cells* cells, Node node, vector[Choice]* choices) except -1 nogil:
     cdef const GrammarTable* grammar = cells.grammar
-    cdef const symbol_t* left_slots = slots_at(cells, &cells.left, node.start)
-    cdef const symbol_t* right_slots = slots_at(cells, &cells.right, node.end)
+    cdef const Slot* left
+    cdef const Slot* right
     cdef Choice choice
-    cdef index_t rule, left, right
+    cdef index_t rule
     cdef position_t low, high
     choice.kind = BINARY
     for rule in range(grammar.parent_start[node.symbol], grammar.parent_start[node.symbol + 1]):
-        left, right = left_slots[grammar.parent_left[rule]], right_slots[grammar.parent_right[rule]]
-        if left < 0 or right < 0:
+        left = find_slot(cells, &cells.left, node.start, grammar.parent_left[rule])
+        right = find_slot(cells, &cells.right, node.end, grammar.parent_right[rule])
+        if left == NULL or right == NULL:
             continue
-        low = max(node.start + 1, max(cells.left.low[left], cells.right.low[right]))
-        high = min(node.end - 1, min(cells.left.high[left], cells.right.high[right]))
+        low = max(node.start + 1, max(left.low, right.low))
+        high = min(node.end - 1, min(left.high, right.high))
         choice.left, choice.right = grammar.parent_left[rule], grammar.parent_right[rule]
         choice.weight = grammar.parent_weight[rule]
         for choice.split in range(low, high + 1):
             # In the order of the chart, so that a node with a value has a choice with a value.
             choice.value = choice.weight * (
-                cells.left.inside[left * cells.stride + choice.split]
-                * cells.right.inside[right * cells.stride + choice.split])
+                cells.left.inside[left.base + choice.split] * cells.right.inside[right.base + choice.split])
             if choice.value > 0.0:
                 choices.push_back(choice)
     return 0
@@ -188,6 +188,7 @@ cdef int require_derivation(Chart chart, bint viterbi) except -1:
         raise ValueError("the chart holds no derivation")
     if viterbi != chart.is_viterbi:
         raise ValueError("the chart has Viterbi values" if chart.is_viterbi else "the chart has no Viterbi values")
+    chart.require_plain_cells()
     return 0
 
 
@@ -213,6 +214,7 @@ def best_part(Chart chart not None, symbol_t symbol, position_t start, position_
     """
     if not (chart.is_viterbi and 0 <= symbol < chart.grammar.n_symbols and 0 <= start < end <= chart.cells.n_words):
         raise ValueError("no such part of a chart with Viterbi values")
+    chart.require_plain_cells()
     cdef Node top = node_of(chart.grammar.rank_of_symbol[symbol], start, end)
     if chart.cells.is_over_budget or inside_of(&chart.cells, start, end, top.symbol) <= 0.0:
         raise ValueError("the chart holds no derivation of it")

@@ -4,12 +4,21 @@
 from tsgkit._types cimport index_t, symbol_t, weight_t
 
 
+cdef struct Pair:
+    symbol_t right                        # the right child
+    symbol_t first_rule
+
+
+cdef struct Rule:
+    weight_t weight
+    symbol_t parent
+
+
 cdef struct PairTable:
-    # Binary rules by their children: pairs (left, right) -> the rules with these children.
-    const symbol_t* right                 # per pair
-    const index_t* rule_start             # per pair, and one more
-    const symbol_t* parent                # per rule
-    const weight_t* weight
+    # Binary rules by their children: pairs (left, right) -> the rules with these children. What is read together lies
+    # together in memory.
+    const Pair* pairs                     # and one more, whose first rule is the end
+    const Rule* rules
 
 
 cdef struct EdgeTable:
@@ -82,6 +91,7 @@ cdef class GrammarIndex:
     cdef const symbol_t* symbols(self, values) except NULL
     cdef const weight_t* weights(self, values) except NULL
     cdef object kept(self, values, dtype)
+    cdef int keep_pairs(self, PairTable* table, right, first_rule, parent, weight) except -1
     cdef int index_by_left(self, rules, weights) except -1
     cdef int index_by_parent(self, rules, weights) except -1
     cdef int index_by_block(self, rules, weights, label) except -1

@@ -12,6 +12,10 @@ from libc.math cimport isfinite
 from tsgkit._types cimport index_t, position_t, symbol_t, weight_t
 
 
+# The layout of `Rule`.
+RULE = np.dtype([("weight", np.float64), ("parent", np.int32)], align=True)
+
+
 cdef class GrammarIndex:
     """The index of a grammar.
 
@@ -67,16 +71,26 @@ cdef class GrammarIndex:
         self.arrays.append(array)
         return array
 
+    cdef int keep_pairs(self, PairTable* table, right, first_rule, parent, weight) except -1:
+        """Pairs of children with their right child and the first of their rules, and these rules."""
+        pairs = np.zeros((len(right) + 1, 2), dtype=np.int32)
+        pairs[:len(right), 0], pairs[:len(right), 1] = right, first_rule
+        pairs[len(right), 1] = len(parent)
+        rules = np.zeros(len(parent) + 1, dtype=RULE)
+        rules["weight"][:len(parent)], rules["parent"][:len(parent)] = weight, parent
+        self.arrays += [pairs, rules]
+        cdef symbol_t[:, ::1] pair_view = pairs
+        cdef unsigned char[::1] rule_view = rules.view(np.uint8)
+        table.pairs, table.rules = <const Pair*>&pair_view[0, 0], <const Rule*>&rule_view[0]
+        return 0
+
     cdef int index_by_left(self, rules, weights) except -1:
         table = &self.table
         parent, left, right = rules.T
         order = np.lexsort((parent, right, left))
         pairs = first_of_each([left[order], right[order]])
         table.left_pair_start = self.indices(starts_of(left[order][pairs], self.n_symbols))
-        table.by_left.right = self.symbols(right[order][pairs])
-        table.by_left.rule_start = self.indices(np.append(pairs, len(order)))
-        table.by_left.parent = self.symbols(parent[order])
-        table.by_left.weight = self.weights(weights[order])
+        self.keep_pairs(&table.by_left, right[order][pairs], pairs, parent[order], weights[order])
         return 0
 
     cdef int index_by_parent(self, rules, weights) except -1:
@@ -110,10 +124,7 @@ cdef class GrammarIndex:
         table.run_start = self.indices(np.append(np.searchsorted(runs, blocks), len(runs)))
         table.run_left = self.symbols(keys[3][runs])
         table.run_pair_start = self.indices(np.append(np.searchsorted(pairs, runs), len(pairs)))
-        table.by_block.right = self.symbols(keys[4][pairs])
-        table.by_block.rule_start = self.indices(np.append(pairs, len(order)))
-        table.by_block.parent = self.symbols(parent[order])
-        table.by_block.weight = self.weights(weights[order])
+        self.keep_pairs(&table.by_block, keys[4][pairs], pairs, parent[order], weights[order])
         return 0
 
     cdef int index_unary(self, rules, weights, is_bridge) except -1:

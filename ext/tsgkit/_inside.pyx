@@ -15,6 +15,7 @@ from tsgkit._chart_cells cimport (
     alive_at,
     bytes_in_use,
     cell_of,
+    cell_weight,
     has_symbol,
     highest_bit,
     inner_positions,
@@ -58,9 +59,13 @@ cdef int inside_pass(Cells* cells, semiring_t* semiring) except -1 nogil:
 cdef int inside_cell(Cells* cells, semiring_t* semiring, position_t start, position_t end) except -1 nogil:
     cdef index_t cell = cell_of(cells, start, end), entry
     cdef InsideStep step
-    cells.cell_begin[cell] = cells.cell_symbols.size()
+    cells.cell_begin[cell] = cells.cell_end[cell] = cells.cell_symbols.size()
+    if cell_weight(cells, cell) == 0.0:
+        return 0
     if cells.mask != NULL:
         stamp_allowed_labels(cells, cell)
+        if not cells.n_cell_labels:
+            return 0
     if end == start + 1:
         for entry in range(cells.lexical_start[start], cells.lexical_start[end]):
             # Entries of the same symbol are one rule with the sum of their weights, for Viterbi as well.
@@ -69,7 +74,7 @@ cdef int inside_cell(Cells* cells, semiring_t* semiring, position_t start, posit
     elif cells.mask != NULL:
         combine_allowed(cells, semiring, start, end)
     else:
-        step.sums, step.touched = cells.sums.data(), cells.touched.data()
+        step = inside_step(cells, cell)
         visit_all(cells, semiring, &step, start, end)
     close_cell(cells, semiring, start, end)
     cells.cell_end[cell] = cells.cell_symbols.size()
@@ -89,6 +94,7 @@ cdef int combine_allowed(Cells* cells, semiring_t* semiring, position_t start, p
     cdef bint is_narrow = end >> 6 == word   # all split points are in one word of flags
     cdef symbol_t coarse
     cdef LiveBlock live
+    cdef InsideStep step = inside_step(cells, cell)
     cells.live_begin[cell] = cells.live_blocks.size()
     for position in range(cells.n_cell_labels):
         live.label = cells.cell_labels[position]
@@ -109,44 +115,44 @@ cdef int combine_allowed(Cells* cells, semiring_t* semiring, position_t start, p
                     continue
                 live.block = block
                 cells.live_blocks.push_back(live)
-                combine_block(cells, semiring, block, start, end, live.low, live.high)
+                visit_block(cells, semiring, &step, block, start, end, live.low, live.high)
     cells.live_end[cell] = cells.live_blocks.size()
     return 0
 
 
-cdef void combine_block(
-        Cells* cells, semiring_t* semiring, index_t block, position_t start, position_t end,
-        position_t low, position_t high) noexcept nogil:
-    cdef const GrammarTable* grammar = cells.grammar
-    cdef index_t position
+cdef InsideStep inside_step(Cells* cells, index_t cell) noexcept nogil:
     cdef InsideStep step
-    step.sums = cells.sums.data()
-    step.touched = NULL
-    if visit_block(cells, semiring, &step, block, start, end, low, high):
-        # A parent without a sum does no harm.
-        for position in range(grammar.block_parent_start[block], grammar.block_parent_start[block + 1]):
-            touch(cells, grammar.block_parent[position])
+    step.sums, step.factor = cells.sums.data(), cell_weight(cells, cell)
+    step.touched, step.touched_words = cells.touched.data(), cells.touched_words.data()
+    return step
 
 
 # ---- unary rules and bridges -----------------------------------------------------------------------------
 
 cdef int close_cell(Cells* cells, semiring_t* semiring, position_t start, position_t end) except -1 nogil:
     """Add unary rules and bridges, children before parents, and store what the cell holds."""
-    cdef index_t cell = cell_of(cells, start, end), word
-    cdef symbol_t symbol
-    cdef weight_t value
+    cdef index_t group, word
     # The parents that are touched on the way have higher ranks.
-    for word in range(<index_t>cells.touched.size()):
-        while cells.touched[word]:
-            symbol = 64 * word + lowest_bit(cells.touched[word])
-            if cells.grammar.cycle_of[symbol] >= 0:
-                close_cycle(cells, semiring, cells.grammar.cycle_of[symbol], start, end)
-                continue
-            cells.touched[word] &= cells.touched[word] - 1
-            value = cells.sums[symbol]
-            cells.sums[symbol] = 0.0
-            if value > 0.0 and is_allowed(cells, cell, symbol):
-                emit(cells, semiring, start, end, symbol, value)
+    for group in range(<index_t>cells.touched_words.size()):
+        while cells.touched_words[group]:
+            word = 64 * group + lowest_bit(cells.touched_words[group])
+            while cells.touched[word]:
+                close_symbol(cells, semiring, start, end, 64 * word + lowest_bit(cells.touched[word]))
+            cells.touched_words[group] &= cells.touched_words[group] - 1
+    return 0
+
+
+cdef inline int close_symbol(
+        Cells* cells, semiring_t* semiring, position_t start, position_t end, symbol_t symbol) except -1 nogil:
+    """Store the value of a symbol, or of the cycle that it belongs to, and take back the flag."""
+    cdef weight_t value
+    if cells.grammar.cycle_of[symbol] >= 0:
+        return close_cycle(cells, semiring, cells.grammar.cycle_of[symbol], start, end)
+    cells.touched[symbol >> 6] &= ~(<bits_t>1 << (symbol & 63))
+    value = cells.sums[symbol]
+    cells.sums[symbol] = 0.0
+    if value > 0.0 and is_allowed(cells, cell_of(cells, start, end), symbol):
+        return emit(cells, semiring, start, end, symbol, value)
     return 0
 
 

@@ -11,7 +11,15 @@ with cycles of unary rules and bridges closed as in the inside pass. After Viter
 """
 
 from tsgkit._binary_rules cimport OutsideStep, visit_all, visit_block
-from tsgkit._chart_cells cimport Cells, LiveBlock, cell_of, slots_at, stamp_allowed_labels, stamp_labels_with_value
+from tsgkit._chart_cells cimport (
+    Cells,
+    LiveBlock,
+    cell_of,
+    cell_weight,
+    find_slot,
+    stamp_allowed_labels,
+    stamp_labels_with_value,
+)
 from tsgkit._grammar_index cimport GrammarTable
 from tsgkit._semiring cimport MaxProduct, SumProduct, max_semiring, plus, semiring_t, sum_semiring
 from tsgkit._types cimport index_t, position_t, symbol_t, weight_t
@@ -50,15 +58,13 @@ cdef int outside_cell(Cells* cells, semiring_t* semiring, position_t start, posi
 
 cdef weight_t gather(Cells* cells, semiring_t* semiring, position_t start, position_t end) noexcept nogil:
     """Collect what longer spans have handed to the symbols of a cell; returns the largest value."""
-    cdef const symbol_t* left_slots = slots_at(cells, &cells.left, start)
-    cdef const symbol_t* right_slots = slots_at(cells, &cells.right, end)
     cdef index_t cell = cell_of(cells, start, end), position, left, right
     cdef symbol_t symbol
     cdef weight_t value, largest = 0.0
     for position in range(cells.cell_begin[cell], cells.cell_end[cell]):
         symbol = cells.cell_symbols[position]
-        left = left_slots[symbol] * cells.stride + end
-        right = right_slots[symbol] * cells.stride + start
+        left = find_slot(cells, &cells.left, start, symbol).base + end
+        right = find_slot(cells, &cells.right, end, symbol).base + start
         value = plus(semiring, cells.left.outside[left], cells.right.outside[right])
         if symbol == cells.grammar.root and end - start == cells.n_words:
             value = plus(semiring, 1.0, value)
@@ -69,12 +75,11 @@ cdef weight_t gather(Cells* cells, semiring_t* semiring, position_t start, posit
 
 cdef void keep(Cells* cells, position_t start, position_t end) noexcept nogil:
     """Store the outside values of a cell, and leave the scratch as it was."""
-    cdef const symbol_t* left_slots = slots_at(cells, &cells.left, start)
     cdef index_t cell = cell_of(cells, start, end), position
     cdef symbol_t symbol
     for position in range(cells.cell_begin[cell], cells.cell_end[cell]):
         symbol = cells.cell_symbols[position]
-        cells.left.outside[left_slots[symbol] * cells.stride + end] = cells.sums[symbol]
+        cells.left.outside[find_slot(cells, &cells.left, start, symbol).base + end] = cells.sums[symbol]
         cells.sums[symbol] = cells.cell_inside[symbol] = 0.0
 
 
@@ -137,6 +142,7 @@ cdef void distribute_cell(Cells* cells, semiring_t* semiring, position_t start, 
     cdef const LiveBlock* live
     cdef OutsideStep step
     step.sums, step.smallest = cells.sums.data(), cells.smallest_share * cells.total
+    step.factor = cell_weight(cells, cell)
     if cells.mask == NULL:
         visit_all(cells, semiring, &step, start, end)
         return

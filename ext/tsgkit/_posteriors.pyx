@@ -55,6 +55,7 @@ def forest_of(Chart chart not None, weight_t smallest=1e-12):
     """
     if not chart.has_outside or chart.is_viterbi:
         raise ValueError("posteriors need inside and outside values")
+    chart.require_plain_cells()
     cdef Forest forest = Forest(chart.cells.n_words, chart.grammar.n_labels)
     cdef Collector collector
     forest.limit, forest.max_bytes = chart.limit, chart.cells.max_bytes
@@ -221,6 +222,7 @@ cdef int collect_block(Collector* collector, LiveBlock live, position_t start, p
     cdef position_t split
     cdef symbol_t left, right
     step.outside, step.at_split = collector.outside.data(), collector.at_split.data()
+    step.factor = 1.0
     visit_block(collector.cells, &semiring, &step, live.block, start, end, live.low, live.high)
     for split in range(live.low, live.high + 1):
         if collector.at_split[split] >= collector.smallest:

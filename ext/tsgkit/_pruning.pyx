@@ -13,7 +13,7 @@ import numpy as np
 cimport cython
 from libcpp.vector cimport vector
 
-from tsgkit._chart_cells cimport Cells, MaskTable, cell_of, has_label, inside_of, outside_of
+from tsgkit._chart_cells cimport Cells, MaskTable, Range, cell_of, has_label, inside_of, outside_of
 from tsgkit._grammar_index cimport GrammarIndex, GrammarTable
 from tsgkit._semiring cimport MaxProduct, SumProduct, max_semiring, plus, semiring_t, sum_semiring
 from tsgkit._types cimport bits_t, index_t, position_t, symbol_t, weight_t
@@ -61,6 +61,7 @@ cdef class Projection:
         if label_map.shape != (fine.n_labels,) or (label_map < 0).any() or (label_map >= coarse.n_labels).any():
             raise ValueError("the label map does not fit the two grammars")
         self.fine, self.coarse = fine, coarse
+        copy_symbols(label_map, self.table.coarse_label)
         order = np.argsort(label_map, kind="stable")
         copy_symbols(order, self.table.expansion)
         copy_indices(
@@ -104,12 +105,17 @@ cdef Mask mask_of(GrammarIndex grammar, const Cells* cells, bint viterbi, double
     cdef Mask mask = Mask()
     cdef SumProduct sums = sum_semiring(cells.grammar)
     cdef MaxProduct best = max_semiring(cells.grammar)
+    cdef Range nowhere
+    nowhere.first, nowhere.last = cells.n_words, -1
     mask.grammar, mask.n_words = grammar, cells.n_words
+    mask.table.n_labels = grammar.n_labels
     mask.table.n_label_words = (grammar.n_labels + 63) // 64
     mask.table.n_symbol_words = (grammar.n_symbols + 63) // 64
     with nogil:
         mask.table.label_bits.resize(cells.cell_begin.size() * mask.table.n_label_words, 0)
         mask.table.symbol_bits.resize(cells.cell_begin.size() * mask.table.n_symbol_words, 0)
+        mask.table.ends.resize((mask.n_words + 1) * mask.table.n_labels, nowhere)
+        mask.table.starts.resize((mask.n_words + 1) * mask.table.n_labels, nowhere)
         if viterbi:
             fill_mask(cells, &best, threshold, &mask.table)
         else:
@@ -138,6 +144,18 @@ cdef int fill_mask(const Cells* cells, semiring_t* semiring, double threshold, M
             for position in range(cells.cell_begin[cell], cells.cell_end[cell]):
                 label = grammar.label[cells.cell_symbols[position]]
                 if shares[label] >= threshold and label < grammar.n_treebank_labels:
-                    mask.label_bits[cell * mask.n_label_words + (label >> 6)] |= <bits_t>1 << (label & 63)
+                    allow_label(mask, cells.n_words, start, end, label)
                 shares[label] = 0.0
     return 0
+
+
+cdef void allow_label(
+        MaskTable* mask, position_t n_words, position_t start, position_t end, symbol_t label) noexcept nogil:
+    cdef index_t cell = <index_t>start * (n_words + 1) + end
+    mask.label_bits[cell * mask.n_label_words + (label >> 6)] |= <bits_t>1 << (label & 63)
+    widen(&mask.ends[start * mask.n_labels + label], end)
+    widen(&mask.starts[end * mask.n_labels + label], start)
+
+
+cdef void widen(Range* positions, position_t position) noexcept nogil:
+    positions.first, positions.last = min(positions.first, position), max(positions.last, position)

@@ -20,7 +20,7 @@ from libcpp.unordered_map cimport unordered_map
 from libcpp.vector cimport vector
 
 from tsgkit._chart cimport Chart
-from tsgkit._chart_cells cimport Cells, bytes_in_use, cell_of, inside_of, lexical_of, slots_at
+from tsgkit._chart_cells cimport Cells, Slot, bytes_in_use, cell_of, find_slot, inside_of, lexical_of
 from tsgkit._codes cimport BINARY, LEXICAL, N_ROW_COLUMNS, ROW_END, ROW_KIND, ROW_LABEL, ROW_START, UNARY
 from tsgkit._forest cimport Decoder, Edge, Forest, find, is_unary, make_decoder
 from tsgkit._grammar_index cimport GrammarTable
@@ -182,6 +182,7 @@ cdef class TreeRanking:
             raise ValueError("the chart holds no derivation")
         if not chart.is_viterbi:
             raise ValueError("the chart has no Viterbi values")
+        chart.require_plain_cells()
         self.chart, self.n_fills = chart, chart.n_fills
         self.cells, self.limits = &chart.cells, chart.cells.limits
         self.max_bytes = chart.cells.max_bytes - bytes_in_use(&chart.cells)
@@ -289,7 +290,9 @@ cdef class TreeRanking:
         cdef const Cells* cells = self.cells
         cdef const GrammarTable* grammar = cells.grammar
         cdef symbol_t symbol = node % grammar.n_symbols
-        cdef index_t cell = node // grammar.n_symbols, rule, left, right
+        cdef index_t cell = node // grammar.n_symbols, rule
+        cdef const Slot* left
+        cdef const Slot* right
         cdef position_t start = cell // (cells.n_words + 1), end = cell % (cells.n_words + 1), split, low, high
         cdef weight_t value
         cdef Option option
@@ -300,16 +303,15 @@ cdef class TreeRanking:
             option.score = log(value)
             options.push_back(option)
         for rule in range(grammar.parent_start[symbol], grammar.parent_start[symbol + 1]):
-            left = slots_at(cells, &cells.left, start)[grammar.parent_left[rule]]
-            right = slots_at(cells, &cells.right, end)[grammar.parent_right[rule]]
-            if left < 0 or right < 0:
+            left = find_slot(cells, &cells.left, start, grammar.parent_left[rule])
+            right = find_slot(cells, &cells.right, end, grammar.parent_right[rule])
+            if left == NULL or right == NULL:
                 continue
-            low = max(start + 1, max(cells.left.low[left], cells.right.low[right]))
-            high = min(end - 1, min(cells.left.high[left], cells.right.high[right]))
+            low = max(start + 1, max(left.low, right.low))
+            high = min(end - 1, min(left.high, right.high))
             option.score = log(grammar.parent_weight[rule])
             for split in range(low, high + 1):
-                if cells.left.inside[left * cells.stride + split] > 0.0 and (
-                        cells.right.inside[right * cells.stride + split] > 0.0):
+                if cells.left.inside[left.base + split] > 0.0 and cells.right.inside[right.base + split] > 0.0:
                     option.left = cell_of(cells, start, split) * grammar.n_symbols + grammar.parent_left[rule]
                     option.right = cell_of(cells, split, end) * grammar.n_symbols + grammar.parent_right[rule]
                     options.push_back(option)

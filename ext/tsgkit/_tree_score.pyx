@@ -163,11 +163,11 @@ cdef class TreeScorer:
         for position in range(<index_t>self.values[left].size()):
             entry = self.values[left][position]
             for pair in range(grammar.left_pair_start[entry.symbol], grammar.left_pair_start[entry.symbol + 1]):
-                value = entry.value * self.other[pairs.right[pair]]
+                value = entry.value * self.other[pairs.pairs[pair].right]
                 if value > 0.0:
-                    for rule in range(pairs.rule_start[pair], pairs.rule_start[pair + 1]):
-                        if grammar.label[pairs.parent[rule]] == label:
-                            self.put(node, pairs.parent[rule], pairs.weight[rule] * value)
+                    for rule in range(pairs.pairs[pair].first_rule, pairs.pairs[pair + 1].first_rule):
+                        if grammar.label[pairs.rules[rule].parent] == label:
+                            self.put(node, pairs.rules[rule].parent, pairs.rules[rule].weight * value)
         for position in range(<index_t>self.values[right].size()):
             self.other[self.values[right][position].symbol] = 0.0
         return 0

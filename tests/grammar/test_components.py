@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import damped, sized
 
-from tsgkit.grammar.components import LARGEST_CYCLE, CycleError, closure_matrices, strong_components
+from tsgkit._components import components_of
+from tsgkit.grammar.components import LARGEST_CYCLE, CycleError, closure_matrices
 
 many = settings(max_examples=200, deadline=None, derandomize=True)
 
@@ -30,26 +31,45 @@ def reached(n_symbols, edges):
 
 @many
 @given(graphs())
-def test_strong_components(graph):
+def test_components(graph):
     n_symbols, edges = graph
-    components = strong_components(n_symbols, edges)
-    assert sorted(symbol for component in components for symbol in component) == list(range(n_symbols))
+    component, level = components_of(n_symbols, edges)
+    assert sorted(set(component.tolist())) == list(range(len(level)))
     reach = reached(n_symbols, edges)
-    place = {symbol: number for number, component in enumerate(components) for symbol in component}
     for one in range(n_symbols):
         for other in range(n_symbols):
             is_same = one in reach[other] and other in reach[one]
-            assert (place[one] == place[other]) == is_same
+            assert (component[one] == component[other]) == is_same
             if other in reach[one]:
-                assert place[other] <= place[one]
+                assert component[other] <= component[one]
+    assert level.tolist() == longest_paths(edges.tolist(), component.tolist(), len(level))
+
+
+def longest_paths(edges, component, n_components):
+    """For every component the length of the longest path to others."""
+    level = [0] * n_components
+    for _ in range(n_components):
+        for parent, child in edges:
+            if component[parent] != component[child]:
+                level[component[parent]] = max(level[component[parent]], level[component[child]] + 1)
+    return level
 
 
 def test_a_deep_chain_is_no_recursion():
     n_symbols = 50_000
     edges = np.column_stack([np.arange(n_symbols - 1), np.arange(1, n_symbols)])
-    assert strong_components(n_symbols, edges) == [[symbol] for symbol in reversed(range(n_symbols))]
-    ring = np.vstack([edges, [(n_symbols - 1, 0)]])
-    assert [len(component) for component in strong_components(n_symbols, ring)] == [n_symbols]
+    component, level = components_of(n_symbols, edges)
+    assert component.tolist() == list(reversed(range(n_symbols)))
+    assert level.tolist() == list(range(n_symbols))
+    component, level = components_of(n_symbols, np.vstack([edges, [(n_symbols - 1, 0)]]))
+    assert not component.any()
+    assert level.tolist() == [0]
+
+
+@pytest.mark.parametrize("edge", [(0, 2), (-1, 0)])
+def test_an_edge_out_of_range_is_refused(edge):
+    with pytest.raises(ValueError, match="out of range: there are 2 symbols"):
+        components_of(2, [edge])
 
 
 @many

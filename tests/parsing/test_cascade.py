@@ -1,6 +1,7 @@
 """Coarse to fine: pruning keeps what it should, by the share it should, and its errors are counted."""
 
 import itertools
+from dataclasses import replace
 from math import inf, isclose
 
 import numpy as np
@@ -15,6 +16,7 @@ from tsgkit.grammar import WeightedGrammar
 from tsgkit.models.model import Stage
 from tsgkit.parsing import Parser
 from tsgkit.parsing.engine import Cascade, Engine
+from tsgkit.parsing.lexical import SentenceEntries
 from tsgkit.parsing.objectives import OBJECTIVES
 from tsgkit.parsing.search import Search
 from tsgkit.parsing.settings import PRUNING, ParserSettings
@@ -65,9 +67,9 @@ def test_pruning_keeps_what_it_should(data):
             Stage(grammar, np.array(middle)),
         ]
     )
-    words = [
-        lexical_entries(one, index, sentence) for one, index in zip(cascade.grammars, cascade.indices, strict=True)
-    ]
+    words = SentenceEntries(
+        [lexical_entries(one, index, sentence) for one, index in zip(cascade.grammars, cascade.indices, strict=True)]
+    )
     for name, pruning in itertools.product(("mpd", "max-rule"), PRUNING):
         objective, answers = OBJECTIVES[name], {}
         for threshold in (0.0, 1e-200, 0.3):
@@ -133,6 +135,44 @@ def test_pruning_looks_at_less(model, dev):
     coarse.fill_outside()
     everything, little = coarse.make_mask(0.0).count(), coarse.make_mask(1e-4).count()
     assert little < everything / 3
+
+
+# ---- cells that are closed ---------------------------------------------------------------------------------
+
+
+def test_only_probable_spans_are_looked_at(model, dev):
+    parser = Parser(model)
+    words = max(dev, key=len)
+    n_cells = len(words) * (len(words) + 1) // 2
+    n_open = [parser.with_settings(closing=closing).entries(words).open_cells.count() for closing in (1e-4, 1e-2, 0.5)]
+    assert n_cells > n_open[0] > n_open[1] > n_open[2]
+    assert n_open[1] < n_cells / 2
+    for changes in ({"closing": 0.0}, {"threshold": 0.0}):
+        assert parser.with_settings(**changes).entries(words).open_cells is None
+    one_grammar = replace(model, stages=[Stage(model.grammar)])
+    assert Parser(one_grammar).entries(words).open_cells is None
+
+
+def test_without_closing_the_search_is_that_of_a_model_without_it(model, dev):
+    sample = dev[:25]
+    off, none = Parser(model, closing=0.0), Parser(replace(model, closing=None))
+    assert [off.analyse(words).tree for words in sample] == [none.analyse(words).tree for words in sample]
+    # With next to nothing closed, next to nothing changes; the weights of cells prune differently.
+    weak = Parser(model, closing=1e-12, threshold=1e-12)
+    assert [weak.analyse(words).tree for words in sample] == [
+        none.with_settings(threshold=1e-12).analyse(words).tree for words in sample
+    ]
+
+
+@pytest.mark.parametrize("pruning", PRUNING)
+def test_a_sentence_whose_cells_are_all_closed_is_parsed_all_the_same(model, dev, pruning):
+    lengths = np.full_like(model.closing.lengths, -1e6)
+    hostile = replace(model, closing=replace(model.closing, lengths=lengths))
+    closed, opened = Parser(hostile, pruning=pruning), Parser(model, pruning=pruning, closing=0.0)
+    for words in (words for words in dev[:25] if len(words) > 3):
+        assert closed.entries(words).open_cells.count() == len(words) + 1
+        one, other = closed.analyse(words), opened.analyse(words)
+        assert (one.tree, one.fallback) == (other.tree, other.fallback)
 
 
 def test_search_errors(model, dev):

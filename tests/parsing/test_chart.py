@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from reference.chart import Reference, TooManyDerivations, best, lexical_entries, total
 from strategies import grammars, sentences, sized
 
+from tsgkit._cell_closing import OpenCells
 from tsgkit._chart import Chart
 from tsgkit._derivations import best_derivation, sample_derivations
 from tsgkit._grammar_index import GrammarIndex
@@ -72,6 +73,45 @@ def test_values_solve_the_equations(data):
     sentence = data.draw(sentences(grammar))
     for viterbi in (False, True):
         assert_fits(filled(grammar, sentence, viterbi=viterbi), Reference(grammar, sentence))
+
+
+@many
+@given(data=st.data())
+def test_weights_of_cells(data):
+    """A closed cell has no values, and the binary rules of an open one are multiplied by its weight."""
+    grammar = data.draw(grammars())
+    sentence = data.draw(sentences(grammar))
+    n_rows = len(sentence) + 1
+    weight = st.sampled_from([0.0, 1.0, 1.0, 0.25, 3.0])
+    weights = np.array(data.draw(sized(weight, n_rows * n_rows, n_rows * n_rows))).reshape(n_rows, n_rows)
+    cells = OpenCells(weights)
+    spans = [(start, end) for start in range(n_rows) for end in range(start + 1, n_rows)]
+    assert cells.count() == sum(weights[span] > 0 for span in spans)
+    assert [cells.is_open(*span) for span in spans] == [weights[span] > 0 for span in spans]
+    for viterbi in (False, True):
+        reference = Reference(
+            grammar,
+            sentence,
+            allowed=lambda symbol, start, end: weights[start, end] > 0,
+            factor=lambda start, end: weights[start, end],
+        )
+        chart = filled(grammar, sentence, viterbi=viterbi, open_cells=cells)
+        if assert_fits(chart, reference) and cells.has_weights:
+            with pytest.raises(ValueError, match="weights of cells"):
+                best_derivation(chart) if viterbi else forest_of(chart, 1e-5)
+
+
+def test_open_cells_that_do_not_fit():
+    with pytest.raises(ValueError, match="2 x 3 weights"):
+        OpenCells(np.ones((2, 3)))
+    for value in (-1.0, inf, np.nan):
+        with pytest.raises(ValueError, match=r"cell 0\.\.1: must be finite and at least 0"):
+            OpenCells(np.full((2, 2), value))
+    cells = OpenCells(np.ones((3, 3)))
+    with pytest.raises(IndexError, match=r"span 0\.\.3 is out of range: there are 2 words"):
+        cells.is_open(0, 3)
+    with pytest.raises(ValueError, match="those of another sentence"):
+        filled(bush(), [0], open_cells=cells)
 
 
 @many

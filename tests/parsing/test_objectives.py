@@ -14,6 +14,7 @@ from tsgkit.grammar import WeightedGrammar
 from tsgkit.models.model import Stage
 from tsgkit.parsing import Parser, ParserSettings
 from tsgkit.parsing.engine import Cascade, Engine
+from tsgkit.parsing.lexical import SentenceEntries
 from tsgkit.parsing.objectives import OBJECTIVES, Needs, Objective
 from tsgkit.parsing.search import Search
 
@@ -22,7 +23,7 @@ some = settings(max_examples=60, deadline=None, derandomize=True)
 
 def search_of(grammar, sentence, needs, **options):
     cascade = Cascade([Stage(grammar)])
-    entries = [lexical_entries(grammar, cascade.indices[0], sentence)]
+    entries = SentenceEntries([lexical_entries(grammar, cascade.indices[0], sentence)])
     return Search(Engine(cascade, ParserSettings(**options)), entries, needs, np.random.Generator(np.random.PCG64(1)))
 
 

@@ -8,7 +8,7 @@ from parsing.conftest import SENTENCE
 from tsgkit.errors import UsageError
 from tsgkit.parsing import Parser, ParserSettings
 from tsgkit.parsing.product import ProductParser
-from tsgkit.parsing.settings import THRESHOLD
+from tsgkit.parsing.settings import COARSE_SHARE, THRESHOLD
 from tsgkit.parsing.votes import RULES_THRESHOLD
 from tsgkit.settings import SettingError
 
@@ -18,6 +18,9 @@ WRONG = (
     ({"pruning": "much"}, "pruning 'much': must be one of posterior"),
     ({"threshold": 1.0}, "threshold 1.0: must be at least 0 and below 1"),
     ({"threshold": math.nan}, "threshold nan"),
+    ({"coarse_threshold": -0.1}, "coarse_threshold -0.1: must be at least 0 and below 1"),
+    ({"closing": 1.0}, "closing 1.0: must be at least 0 and below 1"),
+    ({"closing": math.nan}, "closing nan"),
     ({"n_samples": 0}, "n_samples 0: must be at least 1"),
     ({"n_candidates": 0}, "n_candidates 0: must be at least 1"),
     ({"max_bytes": 0}, "max_bytes 0: must be at least 1"),
@@ -50,6 +53,20 @@ def test_single_settings_change_given_ones(model):
     assert parser.with_settings(tags="soft").settings == ParserSettings(objective="mer", seed=4, tags="soft")
     assert parser.with_settings(settings, tags="soft").settings == ParserSettings(objective="mer", seed=3, tags="soft")
     assert parser.settings == ParserSettings(objective="mer", seed=4)
+
+
+def test_the_coarsest_grammar_has_a_threshold_of_its_own():
+    for settings, thresholds in (
+        (ParserSettings(), [COARSE_SHARE * THRESHOLD, THRESHOLD, THRESHOLD]),
+        (ParserSettings(threshold=0.1), [COARSE_SHARE * 0.1, 0.1, 0.1]),
+        (ParserSettings(threshold=0.1, coarse_threshold=0.2), [0.2, 0.1, 0.1]),
+        (ParserSettings(threshold=0.0), [0.0, 0.0, 0.0]),
+    ):
+        assert [settings.threshold_of(stage) for stage in range(3)] == thresholds
+    assert not ParserSettings(threshold=0.0).prunes
+    assert ParserSettings().closes_cells
+    assert not ParserSettings(threshold=0.0).closes_cells
+    assert not ParserSettings(closing=0.0).closes_cells
 
 
 def test_thresholds_unless_given(model):

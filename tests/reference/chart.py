@@ -34,13 +34,15 @@ class Reference:
         Numbers of words.
     allowed : function of symbol, start, end
         Derivations consist of items that are allowed.
+    factor : function of start, end
+        By which the binary rules over a span are multiplied.
     """
 
-    def __init__(self, grammar, sentence, allowed=lambda symbol, start, end: True):
+    def __init__(self, grammar, sentence, allowed=lambda symbol, start, end: True, factor=lambda start, end: 1.0):
         self.label = grammar.label.tolist()
         self.root = grammar.root
         self.n_words = len(sentence)
-        self.allowed = allowed
+        self.allowed, self.factor = allowed, factor
         lexical = list(zip(grammar.lexical.tolist(), grammar.lexical_weight.tolist(), strict=True))
         self.lexicon = [{x: weight for (x, made), weight in lexical if made == word} for word in sentence]
         self.binary = {
@@ -74,7 +76,8 @@ class Reference:
             base = {}
             for symbol in symbols:
                 ways = [
-                    weight * values.get((left, start, split), 0.0) * values.get((right, split, end), 0.0)
+                    self.factor(start, end)
+                    * (weight * values.get((left, start, split), 0.0) * values.get((right, split, end), 0.0))
                     for (parent, left, right), weight in self.binary.items()
                     for split in range(start + 1, end)
                     if parent == symbol
@@ -99,12 +102,14 @@ class Reference:
                 for (parent, left, right), weight in self.binary.items():
                     if left == symbol:
                         ways += [
-                            weight * values.get((parent, start, far), 0.0) * inside.get((right, end, far), 0.0)
+                            self.factor(start, far)
+                            * (weight * values.get((parent, start, far), 0.0) * inside.get((right, end, far), 0.0))
                             for far in range(end + 1, self.n_words + 1)
                         ]
                     if right == symbol:
                         ways += [
-                            weight * values.get((parent, far, end), 0.0) * inside.get((left, far, start), 0.0)
+                            self.factor(far, end)
+                            * (weight * values.get((parent, far, end), 0.0) * inside.get((left, far, start), 0.0))
                             for far in range(start)
                         ]
                 base[symbol] = combine(ways)

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tsgkit._components import components_of
+
 # Sums over cycles whose weight is nearer to one have no correct digits.
 SMALLEST_LOSS = 1e-12
 # The closure of a cycle takes memory by the square of its symbols, and time by their cube if all are connected.
@@ -44,78 +46,21 @@ class Component:
         return bool(np.isfinite(self.sums).all())
 
 
-def strong_components(n_symbols: int, edges: np.ndarray) -> list[list[int]]:
-    """Tarjan's strongly connected components, children before parents.
-
-    Parameters
-    ----------
-    n_symbols : int
-    edges : ndarray of int, two columns
-        From parent to child.
-
-    Returns
-    -------
-    list of list of int
-        Every symbol is in exactly one component. If a component reaches another, it comes after it.
-    """
-    order = np.argsort(edges[:, 0], kind="stable")
-    children = edges[order, 1].tolist()
-    starts = np.searchsorted(edges[order, 0], np.arange(n_symbols + 1)).tolist()
-    index = [-1] * n_symbols
-    low = [0] * n_symbols
-    on_stack = [False] * n_symbols
-    waiting: list[int] = []
-    components: list[list[int]] = []
-    n_seen = 0
-    for source in range(n_symbols):
-        if index[source] >= 0:
-            continue
-        path = [(source, starts[source])]
-        index[source] = low[source] = n_seen
-        n_seen += 1
-        waiting.append(source)
-        on_stack[source] = True
-        while path:
-            node, position = path.pop()
-            if position < starts[node + 1]:
-                path.append((node, position + 1))
-                child = children[position]
-                if index[child] < 0:
-                    index[child] = low[child] = n_seen
-                    n_seen += 1
-                    waiting.append(child)
-                    on_stack[child] = True
-                    path.append((child, starts[child]))
-                elif on_stack[child]:
-                    low[node] = min(low[node], index[child])
-                continue
-            if path:
-                low[path[-1][0]] = min(low[path[-1][0]], low[node])
-            if low[node] == index[node]:
-                component: list[int] = []
-                while not component or component[-1] != node:
-                    member = waiting.pop()
-                    on_stack[member] = False
-                    component.append(member)
-                components.append(component)
-    return components
-
-
 def closure_matrices(n_symbols: int, edges: np.ndarray, weights: np.ndarray) -> list[Component]:
     """The components that contain a cycle, with their closures."""
-    components = strong_components(n_symbols, edges)
-    number_of = np.empty(n_symbols, dtype=np.int64)
-    for number, members in enumerate(components):
-        number_of[members] = number
+    number_of, _ = components_of(n_symbols, edges)
     # The edges inside of components, component by component: those that have any are the cycles.
     is_inside = number_of[edges[:, 0]] == number_of[edges[:, 1]]
     edges, weights = edges[is_inside], weights[is_inside]
     order = np.argsort(number_of[edges[:, 0]], kind="stable")
     numbers, starts = np.unique(number_of[edges[order, 0]], return_index=True)
-    parts = zip(numbers.tolist(), np.split(order, starts[1:]), strict=True) if len(numbers) else ()
+    parts = np.split(order, starts[1:]) if len(numbers) else ()
+    by_component = np.argsort(number_of, kind="stable")
+    bounds = np.searchsorted(number_of[by_component], [numbers, numbers + 1]).T.tolist()
     work = Work()
     return [
-        close(np.sort(np.array(components[number])), edges[inside], weights[inside], work) for number, inside in parts
+        close(by_component[low:high], edges[inside], weights[inside], work)
+        for (low, high), inside in zip(bounds, parts, strict=True)
     ]
 
 

@@ -13,9 +13,10 @@ from functools import cached_property
 
 import numpy as np
 
+from tsgkit._components import components_of
 from tsgkit.archive import read_archive, require, take_array, write_archive
 from tsgkit.errors import TsgkitError
-from tsgkit.grammar.components import Component, CycleError, closure_matrices, strong_components
+from tsgkit.grammar.components import Component, CycleError, closure_matrices
 
 KIND = "grammar"
 VERSION = 1
@@ -179,9 +180,17 @@ class WeightedGrammar:
             raise GrammarError(str(error)) from None
 
     def bottom_up_order(self) -> np.ndarray:
-        """All symbols, children of unary rules and bridges before their parents; those in one cycle side by side."""
-        groups = strong_components(self.n_symbols, np.concatenate([self.unary, self.bridge]))
-        return np.array([symbol for group in groups for symbol in sorted(group)], dtype=np.int32)
+        """All symbols, children of unary rules and bridges before their parents; those in one cycle side by side.
+
+        Apart from that those with the same label are side by side, so that what reads them one after the other reads
+        memory in order.
+        """
+        component, level = components_of(self.n_symbols, np.concatenate([self.unary, self.bridge]))
+        first = np.full(len(level), self.n_symbols, dtype=np.int64)
+        np.minimum.at(first, component, np.arange(self.n_symbols))
+        first_member = first[component]
+        order = np.lexsort((np.arange(self.n_symbols), first_member, self.label[first_member], level[component]))
+        return order.astype(np.int32)
 
     def name_of(self, symbol: int) -> str:
         """A name for people: the label, with a number where several symbols share it."""

@@ -4,6 +4,7 @@ It stands between the loop (`tsgkit.inference.loop`), which knows iterations and
 samplers. A phase begins with its first iteration, so that the state after the last iteration of a phase belongs to it.
 """
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -15,6 +16,7 @@ from tsgkit.inference.entry import MODELS, PACKAGE
 from tsgkit.inference.phases import ActivePhase, Record
 from tsgkit.inference.settings import Settings
 from tsgkit.inference.start import Start
+from tsgkit.models.closing import CellClosing, learn_closing
 from tsgkit.models.model import Model
 from tsgkit.treebank import FlatCorpus
 
@@ -60,6 +62,7 @@ class Training:
             self.phases = self.phases[self.entry.skipped_phases(settings, begin) :]
         self.material = self.entry.material(corpus, settings, seed=seed, threads=threads)
         self.digest = corpus_digest(corpus)
+        self.closing: tuple[Sequence[str], CellClosing] | None = None
         # The number of the current phase, and the phase itself; there is none before `start` or `restore`.
         self.number = 0
         self.active: ActivePhase
@@ -131,11 +134,19 @@ class Training:
     def model(self) -> Model:
         """The model of the present state."""
         model = self.active.export()
+        if model.closing is None:
+            model.closing = self.closing_of(model.grammar.words)
         if (package := MODELS.package_of(model.kind)) is not None:
             model.info[PACKAGE] = package
         if self.begin is not None:
             model.info["start"] = {"digest": self.begin.digest, **self.begin.overlap(self.corpus)}
         return model
+
+    def closing_of(self, vocabulary: Sequence[str]) -> CellClosing:
+        """Which spans have no node, learned from the trees; once, as long as the words stay the same."""
+        if self.closing is None or self.closing[0] != vocabulary:
+            self.closing = vocabulary, learn_closing(self.corpus, vocabulary)
+        return self.closing[1]
 
     def describe(self, record: Record) -> dict[str, str]:
         """The figures of a record that the progress bar shows."""

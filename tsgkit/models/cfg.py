@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from tsgkit.grammar import WeightedGrammar
+from tsgkit.models.closing import learn_closing
 from tsgkit.models.model import Model, Stage
 from tsgkit.models.rules import RuleCounts, count_rules
 from tsgkit.treebank import FlatCorpus
@@ -120,4 +121,4 @@ def cfg_model(corpus: FlatCorpus) -> Model:
         coarse_rules = project_rules(rules, label_map, len(names))
         coarse_corpus = replace(corpus, labels=names, label=label_map[corpus.label])
         stages = [Stage(cfg_grammar(coarse_rules, coarse_corpus)), Stage(fine, label_map)]
-    return Model("cfg", preparation_of(corpus), stages)
+    return Model("cfg", preparation_of(corpus), stages, closing=learn_closing(corpus, fine.words))

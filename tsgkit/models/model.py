@@ -13,12 +13,15 @@ import numpy as np
 from tsgkit import __version__
 from tsgkit.archive import ArchiveError, archive_bytes, read_archive, require, take_array, write_archive
 from tsgkit.grammar import WeightedGrammar
+from tsgkit.models.closing import CellClosing
 from tsgkit.treebank import FlatCorpus, Preparation
 from tsgkit.treebank.binarize import undo_label
 
 KIND = "model"
 VERSION = 1
 MAX_STAGES = 64
+# What the names of the arrays of cell closing begin with.
+CLOSING = "closing."
 
 
 @dataclass(repr=False)
@@ -61,6 +64,8 @@ class Model:
         The state of the last sample, and what was recorded in every iteration; empty for models that are not sampled.
     corpus : FlatCorpus, optional
         The training trees, where the model keeps them to show what it found where.
+    closing : CellClosing, optional
+        Which spans of a sentence hardly ever have a node. Files of earlier versions have none: all spans are looked at.
 
     Examples
     --------
@@ -80,6 +85,7 @@ class Model:
     info: dict[str, Any] = field(default_factory=dict)
     state: dict[str, np.ndarray] = field(default_factory=dict)
     corpus: FlatCorpus | None = None
+    closing: CellClosing | None = None
 
     @property
     def grammar(self) -> WeightedGrammar:
@@ -122,6 +128,8 @@ class Model:
             if others := {name: value for name, value in settings.items() if name != "preparation"}:
                 header["corpus"]["settings"] = others
             arrays.update({f"corpus.{name}": array for name, array in corpus_arrays.items()})
+        if self.closing is not None:
+            arrays.update({f"{CLOSING}{name}": array for name, array in self.closing.to_parts().items()})
         return header, arrays
 
     @classmethod
@@ -145,7 +153,9 @@ class Model:
         except ValueError as error:
             raise ArchiveError(f"{os.fspath(path)}: damaged: {error}") from None
         corpus = read_corpus(header.get("corpus"), parts_of(arrays, "corpus."), preparation, path)
-        return cls(header["model"], preparation, stages, header["info"], parts_of(arrays, "state."), corpus)
+        of_closing = parts_of(arrays, CLOSING)
+        closing = CellClosing.from_parts(of_closing, len(stages[-1].grammar.words), path) if of_closing else None
+        return cls(header["model"], preparation, stages, header["info"], parts_of(arrays, "state."), corpus, closing)
 
 
 def parts_of(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:

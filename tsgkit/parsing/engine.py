@@ -2,13 +2,16 @@
 
 One engine belongs to one thread. It knows ranks, labels and weights; words and trees are its caller's. A stage is
 filled where the one before it leaves at least the threshold of the probability, p(label, span | words) >= threshold.
+The coarsest chart may be filled in some of its cells only, which a model of words chooses (`tsgkit.models.closing`).
 """
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
+from tsgkit._cell_closing import OpenCells
 from tsgkit._chart import Chart
 from tsgkit._forest import Forest
 from tsgkit._grammar_index import GrammarIndex
@@ -17,11 +20,11 @@ from tsgkit._pruning import Mask, Projection
 from tsgkit._tree_score import TreeScorer
 from tsgkit._work_limit import WorkLimit
 from tsgkit.models.model import Stage
-from tsgkit.parsing.lexical import Entries
+from tsgkit.parsing.lexical import Entries, SentenceEntries
 from tsgkit.parsing.settings import ParserSettings
 
-# When pruning leaves no derivation, thresholds shrink by this and the sentence is tried again.
-RELAXATION = 1e-3
+# When pruning leaves no derivation, the sentence is tried again with thresholds that are multiplied by these.
+RELAXATIONS = (1.0, 1e-3, 1e-6)
 # Rules with less posterior probability are not considered by the objectives that add or multiply posteriors.
 SMALLEST_POSTERIOR = 1e-5
 # What has less than this part of the smallest share that is asked for is left out on the way there: for pruning, and
@@ -90,26 +93,38 @@ class Engine:
         """The chart of the finest grammar."""
         return self.charts[-1]
 
-    def fill(self, entries: list[Entries], *, viterbi: bool, guide: Guide | None = None) -> bool:
+    def fill(self, entries: SentenceEntries, *, viterbi: bool, guide: Guide | None = None) -> bool:
         """Fill the finest chart, pruned by the coarser ones or a guide; whether the sentence has a derivation."""
-        threshold = self.settings.pruning_threshold
         by_best = self.settings.pruning == "max-marginal"
-        if guide is not None and self.refine(entries, threshold, viterbi=viterbi, by_best=by_best, guide=guide):
+        refine = partial(self.refine, entries, viterbi=viterbi, by_best=by_best)
+        if guide is not None and refine(guide=guide):
             return True
-        if threshold == 0 or len(self.charts) == 1:
-            return self.charts[-1].fill(*entries[-1], viterbi=viterbi) > -math.inf
-        if not self.charts[0].fill(*entries[0], viterbi=by_best) > -math.inf:
-            return self.charts[-1].fill(*entries[-1], viterbi=viterbi) > -math.inf
-        for _ in range(3):
-            if self.refine(entries, threshold, viterbi=viterbi, by_best=by_best):
-                return True
-            threshold *= RELAXATION
-        return self.charts[-1].fill(*entries[-1], viterbi=viterbi) > -math.inf
+        if not self.settings.prunes or len(self.charts) == 1:
+            return self.fill_finest(entries, viterbi=viterbi)
+        if entries.open_cells is not None and self.fill_coarsest(entries, by_best, entries.open_cells) and refine():
+            return True
+        if not self.fill_coarsest(entries, by_best):
+            return self.fill_finest(entries, viterbi=viterbi)
+        return any(refine(factor) for factor in RELAXATIONS) or self.fill_finest(entries, viterbi=viterbi)
+
+    def fill_coarsest(self, entries: SentenceEntries, by_best: bool, open_cells: OpenCells | None = None) -> bool:
+        """Fill the coarsest chart, or its open cells alone; whether it has a derivation."""
+        return self.charts[0].fill(*entries[0], viterbi=by_best, open_cells=open_cells) > -math.inf
+
+    def fill_finest(self, entries: SentenceEntries, *, viterbi: bool) -> bool:
+        """Fill the finest chart without pruning; whether it has a derivation."""
+        return self.chart.fill(*entries[-1], viterbi=viterbi) > -math.inf
 
     def refine(
-        self, entries: list[Entries], threshold: float, *, viterbi: bool, by_best: bool, guide: Guide | None = None
+        self,
+        entries: SentenceEntries,
+        factor: float = 1.0,
+        *,
+        viterbi: bool,
+        by_best: bool,
+        guide: Guide | None = None,
     ) -> bool:
-        """One pass down the cascade from a coarsest chart that is filled, or from a guide."""
+        """One pass down the cascade from a filled coarsest chart, or from a guide; thresholds times a factor."""
         last = len(self.charts) - 1
         first = 1 if guide is None else guide.stage
         for number in range(first, len(self.charts)):
@@ -119,7 +134,7 @@ class Engine:
             elif self.charts[number - 1].mask_bytes > self.settings.max_bytes:
                 return False
             else:
-                mask = self.mask_of(number - 1, threshold)
+                mask = self.mask_of(number - 1, factor * self.settings.threshold_of(number - 1))
             found = self.charts[number].fill(
                 *entries[number], viterbi=viterbi if number == last else by_best, mask=mask, projection=projection
             )
@@ -137,7 +152,7 @@ class Engine:
         self.chart.fill_outside(SMALLEST_POSTERIOR * NEGLIGIBLE)
         return forest_of(self.chart, SMALLEST_POSTERIOR)
 
-    def tree_log_probability(self, rows: np.ndarray, entries: list[Entries]) -> float:
+    def tree_log_probability(self, rows: np.ndarray, entries: SentenceEntries) -> float:
         """The log of the exact probability of a tree with its words."""
         return tree_log_probability(self.scorer, rows, entries[-1])
 

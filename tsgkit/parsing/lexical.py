@@ -5,9 +5,11 @@ supplies are dealt with here, so that the chart always has something to start fr
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
+from tsgkit._cell_closing import OpenCells
 from tsgkit._grammar_index import GrammarIndex
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.grammar.weighted import GrammarError
@@ -19,6 +21,24 @@ SOFT_FACTOR = 0.01
 UNSEEN_FACTOR = 1e-6
 
 Entries = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+@dataclass
+class SentenceEntries:
+    """The lexical entries of a sentence: ``entries[number]`` are those of a grammar of a cascade.
+
+    Attributes
+    ----------
+    by_grammar : list of Entries
+    open_cells : OpenCells, optional
+        The spans that the coarsest grammar looks at; all unless given.
+    """
+
+    by_grammar: list[Entries]
+    open_cells: OpenCells | None = None
+
+    def __getitem__(self, number: int) -> Entries:
+        return self.by_grammar[number]
 
 
 class LexicalTable:

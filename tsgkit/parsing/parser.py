@@ -15,16 +15,18 @@ from typing import Any, Self
 import numpy as np
 from nltk.tree import Tree
 
+from tsgkit._cell_closing import OpenCells
 from tsgkit._derivations import best_derivation
 from tsgkit._threads import prepare_thread
 from tsgkit._work_limit import WorkLimit
 from tsgkit.errors import OutOfTimeError, UsageError
 from tsgkit.grammar import WeightedGrammar
+from tsgkit.models.closing import UNKNOWN
 from tsgkit.models.model import Model
 from tsgkit.parsing.base import SentenceParser, require_words, sharing_copy
 from tsgkit.parsing.engine import Cascade, Engine
 from tsgkit.parsing.fallback import flat_rows, glued_rows
-from tsgkit.parsing.lexical import Entries, LexicalTable
+from tsgkit.parsing.lexical import Entries, LexicalTable, SentenceEntries
 from tsgkit.parsing.objectives import OBJECTIVES, Objective
 from tsgkit.parsing.parse import Parse, fallback
 from tsgkit.parsing.rows import project, rows_of_tree, tree_of_rows
@@ -158,10 +160,19 @@ class Parser(SentenceParser):
         finally:
             self.idle_engines.put(engine)
 
-    def entries(self, words: Sequence[str], tags: Sequence[str | None] | None = None) -> list[Entries]:
-        """The lexical entries of a sentence in every grammar."""
+    def entries(self, words: Sequence[str], tags: Sequence[str | None] | None = None) -> SentenceEntries:
+        """The lexical entries of a sentence in every grammar, and the spans worth looking at."""
         symbols = self.model.preparation.vocabulary_words(words)
-        return [table.entries(symbols, tags, self.settings.tags) for table in self.tables]
+        by_grammar = [table.entries(symbols, tags, self.settings.tags) for table in self.tables]
+        return SentenceEntries(by_grammar, self.open_cells(symbols))
+
+    def open_cells(self, symbols: Sequence[str]) -> OpenCells | None:
+        """The spans that probably have a node, if the model knows and the settings ask."""
+        closing = self.model.closing
+        if closing is None or not self.settings.closes_cells or len(self.tables) == 1:
+            return None
+        numbers = np.array([self.number_of_word.get(symbol, UNKNOWN) for symbol in symbols], dtype=np.int32)
+        return closing.open_cells(numbers, self.settings.closing)
 
     def random(self, number: int) -> np.random.Generator:
         """The random numbers of a sentence."""
@@ -173,7 +184,7 @@ class Parser(SentenceParser):
         if correction is None:
             return None
         symbols = self.model.preparation.vocabulary_words(words)
-        numbers = [self.number_of_word.get(symbol, -1) for symbol in symbols]
+        numbers = [self.number_of_word.get(symbol, UNKNOWN) for symbol in symbols]
         return lambda rows, random: correction(rows, numbers, random)
 
     def best_parse(self, search: Search, words: list[str], *, k: int, confidence: bool) -> Parse:
@@ -191,13 +202,13 @@ class Parser(SentenceParser):
             return self.flat(words, search.entries[0], "timeout")
         return result
 
-    def log_total(self, engine: Engine, entries: list[Entries], candidates: list[Candidate]) -> Callable[[], float]:
+    def log_total(self, engine: Engine, entries: SentenceEntries, candidates: list[Candidate]) -> Callable[[], float]:
         """How to find the log probability of the words: of all trees in the chart, or of those at hand if more."""
         if engine.chart.is_viterbi:
             return partial(self.searched_total, entries, candidates)
         return partial(larger_total, float(engine.chart.log_total), candidates)
 
-    def searched_total(self, entries: list[Entries], candidates: list[Candidate]) -> float:
+    def searched_total(self, entries: SentenceEntries, candidates: list[Candidate]) -> float:
         """The same after a search of its own, because the chart had the best derivations only."""
         known = larger_total(-math.inf, candidates)
         try:
@@ -223,7 +234,7 @@ class Parser(SentenceParser):
         """Trees as the grammar makes them, side by side under the root, as an annotator would write them."""
         return self.model.preparation.decode(Tree(grammar.labels[grammar.label[grammar.root]], parts))
 
-    def without_analysis(self, engine: Engine, words: list[str], entries: list[Entries]) -> Parse:
+    def without_analysis(self, engine: Engine, words: list[str], entries: SentenceEntries) -> Parse:
         """A tree all the same: by the coarsest grammar, or of parts, or of tags alone."""
         chart, grammar = engine.charts[0], self.cascade.grammars[0]
         found = chart.fill(*entries[0], viterbi=True) > -math.inf
@@ -242,7 +253,7 @@ class Parser(SentenceParser):
         tags = [tree_of_rows(rows, grammar.labels, words) for rows in rows_of_tags]
         return fallback(words, self.wrapped(grammar, tags), kind)
 
-    def bracket_posteriors(self, engine: Engine, entries: list[Entries]) -> dict[Bracket, float]:
+    def bracket_posteriors(self, engine: Engine, entries: SentenceEntries) -> dict[Bracket, float]:
         """The posterior of every bracket in the chart, tags included."""
         if engine.chart.is_viterbi and not engine.fill(entries, viterbi=False):
             return {}

@@ -20,7 +20,7 @@ from tsgkit.grammar import WeightedGrammar
 from tsgkit.models.model import Model
 from tsgkit.parsing.base import SentenceParser, require_words, sharing_copy
 from tsgkit.parsing.engine import SMALLEST_POSTERIOR, Guide
-from tsgkit.parsing.lexical import Entries
+from tsgkit.parsing.lexical import SentenceEntries
 from tsgkit.parsing.objectives import PRODUCTS, Needs
 from tsgkit.parsing.parse import Parse
 from tsgkit.parsing.parser import Parser, logs_of
@@ -118,7 +118,7 @@ class ProductParser(SentenceParser):
     def guiding_projections(self) -> list[Projection | None]:
         """How the first model guides each of the others: from a grammar of theirs to its own one, label by label."""
         first = self.members[0]
-        if first.settings.pruning_threshold == 0 or len(first.cascade.grammars) == 1:
+        if not first.settings.prunes or len(first.cascade.grammars) == 1:
             return [None] * len(self.members)
         result: list[Projection | None] = [None]
         for place, member in enumerate(self.members[1:], start=1):
@@ -165,7 +165,7 @@ class ProductParser(SentenceParser):
         return first.analyse(words, tags, k=k, number=number, confidence=confidence, limit=limit)
 
     def decided(
-        self, words: list[str], entries: list[list[Entries]], *, k: int, confidence: bool, limit: WorkLimit
+        self, words: list[str], entries: list[SentenceEntries], *, k: int, confidence: bool, limit: WorkLimit
     ) -> Parse | None:
         """What the models decide together, if any of them has an analysis."""
         first = self.members[0]
@@ -191,7 +191,7 @@ class ProductParser(SentenceParser):
             result.take_posteriors(self.mean_posteriors(entries, limit))
         return result
 
-    def votes(self, entries: list[list[Entries]], k: int, limit: WorkLimit) -> list[Vote | None]:
+    def votes(self, entries: list[SentenceEntries], k: int, limit: WorkLimit) -> list[Vote | None]:
         """The vote of every model on a sentence; none of those that have no analysis of it."""
         votes: list[Vote | None] = []
         for place, own in enumerate(entries):
@@ -200,7 +200,7 @@ class ProductParser(SentenceParser):
         return votes
 
     def vote(
-        self, place: int, entries: list[Entries], k: int, mask: Mask | None, limit: WorkLimit | None = None
+        self, place: int, entries: SentenceEntries, k: int, mask: Mask | None, limit: WorkLimit | None = None
     ) -> Vote | None:
         """What the model at this place thinks of a sentence, guided by what the first one has left of it."""
         member, label_map, projection = self.members[place], self.label_maps[place], self.guided_from[place]
@@ -228,7 +228,7 @@ class ProductParser(SentenceParser):
             vote.trees.append(rows)
         return vote
 
-    def mean_log(self, rows: np.ndarray, entries: list[list[Entries]], has_vote: list[bool]) -> float:
+    def mean_log(self, rows: np.ndarray, entries: list[SentenceEntries], has_vote: list[bool]) -> float:
         """The log of a tree's exact probability: the mean over the models that have an analysis."""
         logs = []
         for member, own_labels, own_entries, counts in zip(
@@ -245,7 +245,7 @@ class ProductParser(SentenceParser):
                 logs.append(engine.tree_log_probability(own_rows, own_entries))
         return float(np.mean(logs)) if logs else -math.inf
 
-    def mean_posteriors(self, entries: list[list[Entries]], limit: WorkLimit) -> dict[Bracket, float]:
+    def mean_posteriors(self, entries: list[SentenceEntries], limit: WorkLimit) -> dict[Bracket, float]:
         """The mean over models of every bracket's posterior."""
         sums: dict[Bracket, float] = {}
         for member, own in zip(self.members, entries, strict=True):

@@ -16,7 +16,7 @@ from tsgkit._derivations import best_derivation, sample_derivations
 from tsgkit._forest import Forest
 from tsgkit._tree_ranking import TreeRanking
 from tsgkit.parsing.engine import Engine, Guide, tree_log_probability
-from tsgkit.parsing.lexical import Entries
+from tsgkit.parsing.lexical import SentenceEntries
 from tsgkit.parsing.objectives import Needs
 from tsgkit.parsing.rows import project, rules_of_rows
 
@@ -56,8 +56,8 @@ class Search:
     Parameters
     ----------
     engine : Engine
-    entries : list of Entries
-        The lexical entries of the sentence, one for every grammar of the engine.
+    entries : SentenceEntries
+        The lexical entries of the sentence.
     needs : Needs
         What the finest chart is filled with.
     random : numpy.random.Generator, optional
@@ -69,7 +69,7 @@ class Search:
     def __init__(
         self,
         engine: Engine,
-        entries: list[Entries],
+        entries: SentenceEntries,
         needs: Needs,
         random: np.random.Generator | None = None,
         log_correction: LogCorrection | None = None,

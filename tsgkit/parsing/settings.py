@@ -13,6 +13,9 @@ from tsgkit.settings import Checked
 PRUNING = ("posterior", "max-marginal")
 TAG_MODES = ("none", "hard", "soft")
 THRESHOLD = 3e-4
+# The coarsest grammar knows least: what it prunes is a smaller share, by this factor of the threshold unless given.
+COARSE_SHARE = 0.1
+CLOSING = 1e-3
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,12 @@ class ParserSettings(Checked):
         What has less than this share of the probability in the chart of one stage is pruned in the next; 0 turns
         pruning off. Unless given, 3e-4; for a product of rules 1e-4, because what one model alone would prune may be
         what the others are sure of.
+    coarse_threshold : float, optional
+        The same for the chart of the coarsest grammar, which knows least; a tenth of the threshold unless given.
+    closing : float
+        Before any grammar is looked at, spans are closed that have a node with less than this probability, as a model
+        of the words around their ends sees it (`tsgkit.models.closing`); 0 leaves all open. Without pruning, and where
+        a model has one grammar only, no span is closed.
     pruning : {"posterior", "max-marginal"}
         By which share.
     n_samples : int
@@ -66,6 +75,8 @@ class ParserSettings(Checked):
     objective: str = "max-rule"
     product: str = "rules"
     threshold: float | None = None
+    coarse_threshold: float | None = None
+    closing: float = CLOSING
     pruning: str = "posterior"
     n_samples: int = 1000
     n_candidates: int = 100
@@ -83,6 +94,8 @@ class ParserSettings(Checked):
         self.require_choice("tags", TAG_MODES)
         self.require_least(1, "n_samples", "n_candidates", "max_bytes")
         self.require("threshold", 0 <= self.pruning_threshold < 1, "must be at least 0 and below 1")
+        self.require("coarse_threshold", 0 <= self.threshold_of(0) < 1, "must be at least 0 and below 1")
+        self.require("closing", 0 <= self.closing < 1, "must be at least 0 and below 1")
         self.require("max_length", self.max_length is None or self.max_length >= 0, "must be at least 0")
         self.require("max_seconds", self.max_seconds is None or self.max_seconds > 0, "must be above 0")
         self.require_least(0, "seed")
@@ -102,5 +115,21 @@ class ParserSettings(Checked):
 
     @property
     def pruning_threshold(self) -> float:
-        """The threshold, or its default for one model."""
+        """The threshold of all grammars but the coarsest, or its default for one model."""
         return THRESHOLD if self.threshold is None else self.threshold
+
+    def threshold_of(self, stage: int) -> float:
+        """Below which share the chart of a grammar prunes the next; the coarsest is number 0."""
+        if stage > 0:
+            return self.pruning_threshold
+        return COARSE_SHARE * self.pruning_threshold if self.coarse_threshold is None else self.coarse_threshold
+
+    @property
+    def prunes(self) -> bool:
+        """Whether coarser grammars are used at all."""
+        return self.pruning_threshold > 0
+
+    @property
+    def closes_cells(self) -> bool:
+        """Whether spans are closed before any grammar is looked at."""
+        return self.prunes and self.closing > 0
