@@ -397,13 +397,15 @@ def test_the_bound_has_the_formula_of_the_manual(dev):
         chart, grammar, n_words = parser.idle_engines.get().chart, parser.grammar(), len(words)
         spans = itertools.combinations(range(n_words + 1), 2)
         items = {(span, symbol) for span in spans for symbol in chart.inside_values(*span)}
-        n_starts = len({(start, symbol) for (start, _), symbol in items})
-        n_ends = len({(end, symbol) for (_, end), symbol in items})
+        starts = {(start, symbol) for (start, _), symbol in items}
+        ends = {(end, symbol) for (_, end), symbol in items}
+        # Without a mask, a span can end anywhere after its start, and begin anywhere before its end.
+        n_values = sum(n_words - start for start, _ in starts) + sum(end for end, _ in ends)
         n_rows = n_words + 1
-        stride = -(-n_rows // 4) * 4
         assert chart.n_bytes == (
-            (16 * stride + 8) * (n_starts + n_ends)
-            + 8 * n_rows * grammar.n_symbols
+            16 * n_values
+            + 24 * (len(starts) + len(ends))
+            + 8.25 * n_rows * 64 * -(-grammar.n_symbols // 64)
             + 16 * n_rows * len(grammar.labels) * -(-n_rows // 64)
             + 32 * n_rows**2
         )
