@@ -69,7 +69,7 @@ def console(tmp_path):
     environment = os.environ | changes
 
     def run(command):
-        words = shlex.split(command)
+        words = shlex.split(command.replace("\\\n", " "))
         if words[0] == "tsgkit" and not SHELL.search(command):
             shown = run_here(words[1:], folder, is_one_stream=True).stdout
             return "\n".join(line.rstrip() for line in shown.strip("\n").splitlines())

@@ -24,9 +24,9 @@ GOLDEN = {
     "cfg": "c507bf261394dce5",
     "tsg": "0a73c3d4ed38987b",
     "insertion": "4d3cac254d37ef69",
-    "srtsg": "9b36a9de3f9f8266",
-    "sites": "759f86b516b14ceb",
-    "parses": "b457756d5bb4c7e1",
+    "srtsg": "b4bf9867d86aa010",
+    "sites": "3c5480e2209bd236",
+    "parses": "2ce80e28606c4005",
 }
 
 

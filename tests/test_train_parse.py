@@ -167,11 +167,11 @@ def test_bad_trees(run, tmp_path):
     [
         (["--horizontal=0", "--vertical=1"], 75.92),
         (["--collapse-unaries"], 81.62),
-        (["--binarize=centre-head", "--horizontal=2"], 84.22),
-        (["--root=ROOT", "--binarize=left"], 84.91),
-        (["--threshold=0", "--unknown=signature"], 86.49),
-        (["--horizontal=all", "--vertical=3", "--unknown=one", "--threshold=5"], 75.92),
-        (["--keep-functions", "--keep-repeats"], 81.28),
+        (["--binarize=centre-head", "--horizontal=2"], 84.46),
+        (["--root=ROOT", "--binarize=left"], 85.33),
+        (["--threshold=0", "--unknown=signature"], 86.19),
+        (["--horizontal=all", "--vertical=3", "--unknown=one", "--threshold=5"], 76.69),
+        (["--keep-functions", "--keep-repeats"], 81.62),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -196,7 +196,7 @@ def test_one_tree_a_line_in_order(parse, tmp_path):
     trees = [Tree.fromstring(line) for line in lines]
     assert [tree.leaves() for tree in trees] == SENTENCES
     assert all(tree.label() == "TOP" for tree in trees)
-    assert round(evaluate(DEV, trees).f1, 2) == 84.99
+    assert round(evaluate(DEV, trees).f1, 2) == 84.27
 
 
 def test_output_does_not_depend_on_threads_or_the_way_out(tsgkit, model, parse, tmp_path):
@@ -212,12 +212,12 @@ def test_output_does_not_depend_on_threads_or_the_way_out(tsgkit, model, parse, 
 @pytest.mark.parametrize(
     ("objective", "f1"),
     [
-        ("mpd", 84.23),
-        ("mpp", 84.23),
-        ("mpp-sampled", 84.39),
-        ("mer", 84.57),
-        ("mer-sampled", 84.43),
-        ("max-rule-sampled", 85.19),
+        ("mpd", 84.51),
+        ("mpp", 84.51),
+        ("mpp-sampled", 84.67),
+        ("mer", 83.93),
+        ("mer-sampled", 84.34),
+        ("max-rule-sampled", 84.33),
     ],
 )
 def test_objectives(parse, objective, f1):

@@ -19,7 +19,7 @@ from tsgkit.evaluation import Evaluation, Parameters
 from tsgkit.evaluation import evaluate as evaluate_lines
 from tsgkit.evaluation.parameters import DEFAULT_PARAMETERS, parameters_named
 from tsgkit.models.model import Model
-from tsgkit.parsing.base import require_words
+from tsgkit.parsing.base import require_sentences
 from tsgkit.parsing.parse import Parse
 from tsgkit.parsing.product import parser_of
 from tsgkit.parsing.settings import ParserSettings
@@ -193,11 +193,11 @@ def parse(
     >>> parse("I ran .", model)
     Traceback (most recent call last):
         ...
-    TypeError: a sentence is a sequence of words, not the string 'I'; split it into words
+    TypeError: sentences are sequences of words, not the string 'I ran .'; split it, as in ['I ran .'.split()]
     """
     models = [model] if isinstance(model, Estimator | Model | str | os.PathLike) else list(model)
     parser = parser_of([trained_model(each) for each in models], ParserSettings(**settings))
-    checked = [(require_words(words), None) for words in sentences]
+    checked = [(words, None) for words in require_sentences(sentences)]
     return list(parser.parse_batch(checked, threads=threads, k=k, confidence=confidence))
 
 

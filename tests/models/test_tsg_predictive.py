@@ -130,4 +130,4 @@ def test_a_chain_of_corrected_samples_accepts_most(tmp_path):
     parser = Parser(model, objective="max-rule-sampled", n_samples=300, correction=watched)
     assert parser.parse_one(["The", "old", "mill", "stood", "by", "the", "river", "."]).label() == "TOP"
     accepted = [min(1.0, math.exp(new - old)) for old, new in itertools.pairwise(ratios)]
-    assert np.mean(accepted) == pytest.approx(0.999015, abs=1e-6)
+    assert np.mean(accepted) == pytest.approx(0.998926, abs=1e-6)

@@ -438,7 +438,7 @@ FAULTS = [
         "_inside _outside _posteriors",
         CHART_TESTS,
     ),
-    Fault("a row does not grow", CELLS, "    cells.left.high[slot] = end\n", "", "_inside", CHART_TESTS),
+    Fault("a row does not grow", CELLS, "    slot.high = end\n", "", "_inside", CHART_TESTS),
     Fault(
         "cycles closed by the best path in sums",
         SEMIRING,
@@ -450,8 +450,8 @@ FAULTS = [
     Fault(
         "a forbidden symbol is stored",
         INSIDE,
-        "            if value > 0.0 and is_allowed(cells, cell, symbol):\n",
-        "            if value > 0.0:\n",
+        "    if value > 0.0 and is_allowed(cells, cell_of(cells, start, end), symbol):\n",
+        "    if value > 0.0:\n",
         "_inside",
         CHART_TESTS,
     ),

@@ -69,8 +69,7 @@ class SrSettings(SamplingSettings):
     lexicon : {"classes", "suffixes", "rules"}
         What a tag and a word back off to, in trees that keep all words: the class of the word, which has restaurants of
         its own at any number of `levels`; the same, with classes of shorter suffixes below; or what all other rules
-        back off to. Where rare words are replaced by their
-        classes, words are rules in any case.
+        back off to. Where rare words are replaced by their classes, words are rules in any case.
     merge : float
         Fraction of the splits that are undone: those with the smallest loss.
     merge_at : float
@@ -102,7 +101,7 @@ class SrSettings(SamplingSettings):
     back_off: str = "unrefined"
     levels: int | None = None
     base: str = "uniform"
-    lexicon: str = "classes"
+    lexicon: str = "suffixes"
     merge: float = 0.5
     merge_at: float = 0.6
     merge_loss: str = "marginal"

@@ -107,7 +107,7 @@ def learn_closing(corpus: FlatCorpus, vocabulary: Sequence[str]) -> CellClosing:
     >>> from tsgkit.treebank import Binarization, UnknownWords, load, prepare
     >>> corpus = prepare(load("village", "train"), binarization=Binarization("right", 0), unknown=UnknownWords())
     >>> closing = learn_closing(corpus, corpus.words)
-    >>> words = np.array([corpus.words.index(word) for word in "the old man smiled .".split()], dtype=np.int32)
+    >>> words = np.array([corpus.words.index(word) for word in "the old man was here .".split()], dtype=np.int32)
     >>> log_odds = closing.log_odds(words)
     >>> bool(log_odds[0, 3] > 0 > log_odds[2, 4])
     True

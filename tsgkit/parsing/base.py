@@ -46,6 +46,23 @@ def require_words(words: Sequence[str]) -> list[str]:
     return found
 
 
+def require_sentences(sentences: Iterable[Sequence[str]]) -> Iterator[list[str]]:
+    """The words of sentences; a TypeError if they are one string.
+
+    Examples
+    --------
+    >>> list(require_sentences("El grupo"))
+    Traceback (most recent call last):
+        ...
+    TypeError: sentences are sequences of words, not the string 'El grupo'; split it, as in ['El grupo'.split()]
+    """
+    if isinstance(sentences, str | bytes):
+        raise TypeError(
+            f"sentences are sequences of words, not the string {sentences!r}; split it, as in [{sentences!r}.split()]"
+        )
+    yield from map(require_words, sentences)
+
+
 class SentenceParser(ParserI, ABC):
     """A parser of tokenised sentences; an `nltk.parse.api.ParserI`.
 

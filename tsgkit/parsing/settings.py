@@ -119,7 +119,13 @@ class ParserSettings(Checked):
         return THRESHOLD if self.threshold is None else self.threshold
 
     def threshold_of(self, stage: int) -> float:
-        """Below which share the chart of a grammar prunes the next; the coarsest is number 0."""
+        """Below which share the chart of a grammar prunes the next.
+
+        Parameters
+        ----------
+        stage : int
+            The number of the grammar; the coarsest is number 0.
+        """
         if stage > 0:
             return self.pruning_threshold
         return COARSE_SHARE * self.pruning_threshold if self.coarse_threshold is None else self.coarse_threshold
