@@ -209,10 +209,9 @@ sdist-check: $(VENV)/base  ## build the source package and a wheel, and test the
 
 # For a checkout whose sources are those of the package: files that are newer than all sources are not built again.
 adopt-build: $(VENV)/base  ## after `make sdist-check`: use the modules of the wheel, instead of compiling them again
-	rm -rf build/cython && cp -r build/sdist-check/source/build/cython build/cython
+	rm -rf build/cython build/lib.* && cp -r build/sdist-check/source/build/cython build/sdist-check/source/build/lib.* build
 	find build/cython -type f -exec touch {} +
-	$(RUN) -m zipfile -e build/sdist-check/tsgkit-*.whl build/sdist-check/wheel
-	cp build/sdist-check/wheel/tsgkit/*.so tsgkit && touch tsgkit/*.so
+	cp build/lib.*/tsgkit/*.so tsgkit && touch build/lib.*/tsgkit/*.so tsgkit/*.so
 	cp build/sdist-check/source/build/mode build/mode
 
 # Derivations for the manual, drawn by the commands that it explains. Each is of one sentence.
