@@ -147,7 +147,7 @@ def change_arrays(arrays: dict[str, np.ndarray], draw: random.Random) -> None:
     elif change == 5 and array.size:
         array.reshape(-1)[:] = extreme(array, draw)
     elif change == 6:
-        with np.errstate(invalid="ignore"):
+        with np.errstate(invalid="ignore", over="ignore"):
             array = array.astype(draw.choice(TYPES))
     elif change == 7:
         array = array[: draw.randrange(len(array) + 1)] if array.ndim else array.reshape(1)
@@ -166,7 +166,8 @@ def change_arrays(arrays: dict[str, np.ndarray], draw: random.Random) -> None:
 def extreme(array: np.ndarray, draw: random.Random) -> Any:
     """A value that an array can hold, most of the time one that it should not."""
     if array.dtype.kind == "f":
-        return draw.choice(FLOATS)
+        with np.errstate(over="ignore"):
+            return array.dtype.type(draw.choice(FLOATS))
     limits = np.iinfo(array.dtype)
     near = int(array.reshape(-1)[draw.randrange(array.size)]) + draw.choice((-1, 1, 0))
     return min(max(draw.choice([near, near, *NUMBERS]), int(limits.min)), int(limits.max))

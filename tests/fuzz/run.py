@@ -34,7 +34,7 @@ from processes import memory_limit
 TESTS = str(Path(__file__).parents[1])
 MEMORY = 2 << 30
 SECONDS_PER_INPUT = 10.0  # of CPU time
-LAST_INPUT = 1 << 20
+LAST_INPUT = 1 << 23
 
 
 class Hang(BaseException):

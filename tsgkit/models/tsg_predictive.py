@@ -120,6 +120,8 @@ class DerivationCorrection:
             frozen, _ = self.parts(restaurant, (n_dish, t_dish), (n_all, t_all), log_base)
             dish_now, all_now = (n_dish + dish[0], t_dish + dish[1]), (n_all + seated[0], t_all + seated[1])
             now, old_part = self.parts(restaurant, dish_now, all_now, log_base)
+            if now <= 0 or frozen <= 0:  # with parameters at the border of the range of floats
+                return -math.inf
             log_ratio += math.log(now) - math.log(frozen)
             opens = random.random() * now >= old_part
             dish[0] += 1
