@@ -11,7 +11,7 @@ from fuzz.targets import TARGET_NAMES, target_of, weight_of
 from processes import memory_limit
 
 CASES = Path(__file__).parent / "cases"
-N_INPUTS = 100_000
+N_INPUTS = 40_000
 
 
 def require_packages(name):
