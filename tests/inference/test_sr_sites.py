@@ -86,7 +86,7 @@ def test_insertions_into_refined_trees(tmp_path):
     run = run_of(tmp_path / "m", splits=1, merge=0.0, joint_iterations=2, insertion_iterations=10, average=3)
     run.run()
     assert not any(run.history["insertions"][:5])
-    assert (run.history["insertions"][-1], run.history["auxiliary"][-1]) == (25, 20)
+    assert (run.history["insertions"][-1], run.history["auxiliary"][-1]) == (30, 23)
     assert all(len(values) == 15 for values in run.history.values())
     model = Model.load(tmp_path / "m")
     assert model.info["samples"] == 3
