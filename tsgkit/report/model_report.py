@@ -19,7 +19,7 @@ from tsgkit.models.model import Model
 from tsgkit.parsing import Parse
 from tsgkit.report.derivation import Deriver
 from tsgkit.report.page import escape, html_page, table, tiles
-from tsgkit.report.panels import PANELS, SCORE_PANELS
+from tsgkit.report.panels import COMMON_PANELS, PANELS
 from tsgkit.report.training import diagnoses_of, phases_of, require_facts
 
 PARAMETERS = "collins"
@@ -101,7 +101,7 @@ class Report:
         """The whole page."""
         title = f"{self.entry.title}: {self.names[0]}"
         made = []
-        for name in (*self.entry.panels, *SCORE_PANELS):
+        for name in (*self.entry.panels, *COMMON_PANELS):
             panel = PANELS.require(name)
             made.append((name, panel.heading, "".join(panel.content(self))))
         made = [section for section in made if section[2]]

@@ -1,7 +1,7 @@
 """The table of panels: the sections of a report, by name.
 
-A model's entry lists those that show what it has learned; the scores come after them for every model. Panels of other
-packages are found by the entry point group ``tsgkit.panels``.
+A model's entry lists those that show what it has learned; raw text and scores come after them for every model.
+Panels of other packages are found by the entry point group ``tsgkit.panels``.
 """
 
 from collections.abc import Callable, Iterable
@@ -37,10 +37,11 @@ PANELS: Registry[Panel] = Registry(
         "auxiliary": "tsgkit.report.model_panels:AUXILIARY",
         "subcategories": "tsgkit.report.model_panels:SUBCATEGORIES",
         "derivations": "tsgkit.report.model_panels:DERIVATIONS",
+        "raw-text": "tsgkit.report.raw_text_panel:RAW_TEXT",
         "scores": "tsgkit.report.score_panels:SCORES",
         "labels": "tsgkit.report.score_panels:LABELS",
         "lengths": "tsgkit.report.score_panels:LENGTHS",
         "worst": "tsgkit.report.score_panels:WORST",
     },
 )
-SCORE_PANELS = ("scores", "labels", "lengths", "worst")  # of every report
+COMMON_PANELS = ("raw-text", "scores", "labels", "lengths", "worst")  # of every report
