@@ -8,10 +8,12 @@ costs nothing to read.
 from collections.abc import Mapping
 from functools import cached_property
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tsgkit.errors import UsageError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 
@@ -43,8 +45,11 @@ class Registry(Generic[T]):
         self._loaded: dict[str, T] = {}
 
     @cached_property
-    def _installed(self) -> dict[str, EntryPoint]:
+    def _installed(self) -> "dict[str, EntryPoint]":
         """The entries of other packages; a name that is taken already is refused when it is asked for."""
+        # Imported here because it takes longer than all else that `tsgkit eval` imports, which needs no entries.
+        from importlib.metadata import entry_points
+
         return {point.name: point for point in entry_points(group=self.group)}
 
     @property
