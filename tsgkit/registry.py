@@ -5,7 +5,7 @@ those of other packages are found by entry point. An entry is imported when it i
 costs nothing to read.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
+
+
+def entry_points(*, group: str) -> Iterable["EntryPoint"]:
+    """The entry points of a group in all installed packages."""
+    from importlib import metadata  # noqa: PLC0415 - takes as long as `tsgkit eval`, which has no entries, to start
+
+    return metadata.entry_points(group=group)
 
 
 class Registry(Generic[T]):
@@ -47,9 +54,6 @@ class Registry(Generic[T]):
     @cached_property
     def _installed(self) -> "dict[str, EntryPoint]":
         """The entries of other packages; a name that is taken already is refused when it is asked for."""
-        # Imported here because it takes longer than all else that `tsgkit eval` imports, which needs no entries.
-        from importlib.metadata import entry_points
-
         return {point.name: point for point in entry_points(group=self.group)}
 
     @property
