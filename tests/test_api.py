@@ -6,13 +6,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from nltk.tree import Tree
 
 import tsgkit
-from tsgkit.errors import TreebankError, UsageError
+from tsgkit.errors import TreebankError, TsgkitError, UsageError
+from tsgkit.estimators import NotFittedError
 from tsgkit.models.model import Model
 from tsgkit.parsing.product import ProductParser
+from tsgkit.report import derivation_of
 
 SENTENCE = ["the", "old", "man", "smiled", "."]
 BRACKETS = "(S (NP (PRP I)) (VP (VBD ran)))"
@@ -130,6 +133,13 @@ def test_trees_may_be_given_in_any_form(tmp_path):
         tsgkit.read_trees("(S (NP")
 
 
+def test_parses_are_scored_as_their_trees(cfg):
+    gold = ["(TOP (S (NP (PRP I)) (VP (VBD ran)) (. .)))"]
+    assert tsgkit.evaluate(gold, tsgkit.parse([["I", "ran", "."]], cfg)).f1 == 100
+    with pytest.warns(UserWarning, match="test:2: extra line; the gold file has fewer lines"):
+        tsgkit.evaluate(gold, gold * 2)
+
+
 def test_reprs_are_one_line(cfg):
     model = cfg.model
     shown = [cfg, model, model.stages[0], model.grammar, model.preparation.lexicon, cfg.parser, cfg.evaluation_]
@@ -189,6 +199,76 @@ def test_the_suffix_decides_the_format_of_a_drawing(cfg, tmp_path, suffix):
     tsgkit.draw(cfg.parse(SENTENCE), path, model=cfg)
     starts = {"svg": b"<svg", "html": b"<!doctype html>", "tex": b"%", "txt": b" ", "png": b"\x89PNG", "pdf": b"%PDF"}
     assert path.read_bytes().startswith(starts[suffix])
+
+
+def test_an_estimator_stands_wherever_a_model_does(cfg, tmp_path):
+    cfg.save(tmp_path / "cfg.model")
+    expected = cfg.parse(SENTENCE).tree
+    path = tmp_path / "cfg.model"
+    for given in (cfg, cfg.model, path, str(path), tsgkit.load(path)):
+        assert tsgkit.Parser(given).analyse(SENTENCE).tree == expected
+        assert tsgkit.Parser(given, objective="mpd").settings.objective == "mpd"
+        assert ProductParser([given, cfg]).parse_one(SENTENCE).leaves() == SENTENCE
+        assert tsgkit.parse([SENTENCE], given)[0].tree == tsgkit.parse([SENTENCE], [given])[0].tree == expected
+        assert repr(tsgkit.draw(expected, model=given)) == repr(tsgkit.draw(expected, model=cfg))
+        assert len(derivation_of(given, expected).steps) == len(derivation_of(cfg, expected).steps)
+
+
+def test_what_is_no_model_is_named(cfg, tmp_path):
+    for call in (tsgkit.Parser, lambda given: tsgkit.draw(BRACKETS, model=given)):
+        with pytest.raises(TypeError, match="path of a model file, not int"):
+            call(3)
+    with pytest.raises(TypeError, match="not list; several are a ProductParser"):
+        tsgkit.Parser([cfg, cfg])
+    with pytest.raises(NotFittedError, match="this SRTSG is not trained yet: call fit"):
+        tsgkit.Parser(tsgkit.SRTSG())
+    with pytest.raises(TypeError, match="sentences are sequences of words, not CFG"):
+        tsgkit.parse(cfg, [SENTENCE])
+    with pytest.raises(FileNotFoundError, match="no-such-file"):
+        tsgkit.load(tmp_path / "no-such-file")
+
+
+def test_a_drawing_of_another_format_is_refused(tmp_path):
+    with pytest.raises(UsageError, match=r"tree.jpg: the suffix of a drawing is .svg, .html, .tex"):
+        tsgkit.draw(BRACKETS, tmp_path / "tree.jpg")
+    with pytest.raises(UsageError, match=r"head rules 'pen': neither a file nor one of .*; did you mean penn\?"):
+        tsgkit.draw(BRACKETS, heads="pen")
+    with pytest.raises(TypeError, match=r"trees are nltk\.Tree, strings of brackets or paths, not CFG"):
+        tsgkit.draw(tsgkit.CFG())
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: tsgkit.train("village:dev", model="strsg"), "must be one of .*; did you mean srtsg"),
+        (lambda: tsgkit.train("village:dev", model="cfg", splits=3), "CFG has no parameter 'splits', only SRTSG"),
+        (lambda: tsgkit.train("village:dev", treebank="pen"), "neither a file nor one of .*; did you mean penn"),
+        (lambda: tsgkit.train("village:dev", model="tsg", iterations="5"), "iterations '5': must be a whole number"),
+        (lambda: tsgkit.train("village:dev", model="tsg", iterations=2.5), "iterations 2.5: must be a whole number"),
+        (lambda: tsgkit.CFG(seed=-1), "seed -1: must be at least 0"),
+        (lambda: tsgkit.CFG(seed=None), "seed None: must be a whole number"),
+        (lambda: tsgkit.TSG(threads=0), "threads 0: must be at least 1"),
+        (lambda: tsgkit.train([]), "the treebank has no trees"),
+        (lambda: tsgkit.train("no-such-file"), "no such file or folder"),
+        (lambda: tsgkit.train(["(S (NP ) (VP ))"]), "neither words nor children"),
+        (lambda: tsgkit.read_trees("village:dev", format="braket"), "did you mean brackets"),
+        (lambda: tsgkit.evaluate(BRACKETS, BRACKETS, "colins"), "did you mean collins"),
+        (lambda: tsgkit.parse([["I"]], tsgkit.CFG().fit(BRACKETS), objective="mer-sample"), "did you mean mer-sampled"),
+        (lambda: tsgkit.CFG().fit(BRACKETS).score([]), "there are no trees to score"),
+        (lambda: tsgkit.CFG().fit(BRACKETS).parse(["I", "ran"], "DT"), "one for every word, not the string 'DT'"),
+    ],
+)
+def test_mistakes_are_named(call, message):
+    with pytest.raises((TsgkitError, TypeError), match=message):
+        call()
+
+
+def test_numbers_of_numpy_are_settings():
+    """As scikit-learn's searches pass them."""
+    settings = {"iterations": np.int64(2), "average": np.int32(1), "anneal_from": np.float32(1)}
+    model = tsgkit.TSG(**settings, seed=np.int64(1)).fit("village:dev")
+    same = tsgkit.TSG(iterations=2, average=1, anneal_from=1.0, seed=1).fit("village:dev")
+    assert model.model.to_bytes() == same.model.to_bytes()
 
 
 def test_one_tree_is_drawn_at_a_time():

@@ -41,7 +41,7 @@ PACKAGES = [name for name, is_package in MODULES.items() if is_package]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.rst"))]
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", ["tsgkit", *MODULES])
 def test_examples_in_docstrings(name):
     if name in EXTRAS:
         pytest.importorskip(EXTRAS[name])

@@ -29,7 +29,7 @@ import sys
 from typing import Any
 
 from tsgkit.cli import command, integer, parse_arguments
-from tsgkit.errors import EXIT_FAILED, UsageError
+from tsgkit.errors import EXIT_FAILED, UsageError, one_of
 from tsgkit.evaluation import Comparison, Evaluation, compare, load_parameters, report
 from tsgkit.evaluation.evalb import parameter_warnings, read_source, score
 from tsgkit.evaluation.parameters import DEFAULT_PARAMETERS, Parameters, parameters_named
@@ -43,7 +43,7 @@ def main(argv: list[str]) -> int:
     breakdowns = list(dict.fromkeys(arguments["--by"]))
     for name in breakdowns:
         if name not in BREAKDOWNS:
-            raise UsageError(f"--by={name}: must be one of {', '.join(BREAKDOWNS)}")
+            raise UsageError(f"--by={name}: must be {one_of(name, BREAKDOWNS)}")
     resamples = integer(arguments, "--resamples", minimum=1)
     seed = integer(arguments, "--seed", minimum=0)
     if isinstance(sys.stdout, io.TextIOWrapper):

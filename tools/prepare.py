@@ -12,8 +12,9 @@ Options:
   -o FILE, --output=FILE   where to write; a file in .gz or .xz is compressed, one in .npz is the flat
                            corpus as arrays [default: -]
   --format=FORMAT          of the input: {readers} [default: auto]
-  --write=FORMAT           of the output: {writers}; line has one tree per line, words only their
-                           words, conllu their dependencies by the rules of --heads [default: line]
+  --write=FORMAT           of the output: {writers};
+                           line has one tree per line, words only their words, conllu their dependencies by the rules
+                           of --heads [default: line]
   --treebank=NAME          a preset: format, encoding, cleaning, heads and evaluation of a treebank such as penn, tiger,
                            cess; or a file in the same form (--list-presets); options that are given win
   --list-presets           print the presets and their sources

@@ -5,7 +5,7 @@ Train, parse, score, draw:
 >>> import tsgkit
 >>> model = tsgkit.train("village:train", model="cfg", dev="village:dev")
 >>> print(model.evaluation_.headline())
-aligned F1 84.99, EVALB 84.99, strict 84.99
+aligned F1 84.27, EVALB 84.27, strict 84.27
 >>> (parse,) = tsgkit.parse([["the", "old", "man", "smiled", "."]], model)
 >>> print(parse.tree)
 (TOP (S (NP (DT the) (JJ old) (NN man)) (VP (VBD smiled)) (. .)))

@@ -5,6 +5,7 @@ and the same results. Nothing is written to a file unless a path is given.
 """
 
 import os
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, Unpack, overload
 
@@ -18,7 +19,7 @@ from tsgkit.estimators import CFG, SRTSG, TSG, Callback, Estimator, InsertionTSG
 from tsgkit.evaluation import Evaluation, Parameters
 from tsgkit.evaluation import evaluate as evaluate_lines
 from tsgkit.evaluation.parameters import DEFAULT_PARAMETERS, parameters_named
-from tsgkit.models.model import Model
+from tsgkit.models.model import AnyModel, Model
 from tsgkit.parsing.base import require_sentences
 from tsgkit.parsing.parse import Parse
 from tsgkit.parsing.product import parser_of
@@ -31,9 +32,6 @@ from tsgkit.treebank import sources
 from tsgkit.treebank.heads import HeadRules
 from tsgkit.treebank.presets import head_rules_named, load_preset
 from tsgkit.treebank.sources import Trees
-
-# A trained model: an estimator, a model, or the path of a file.
-AnyModel = Estimator | Model | str | os.PathLike[str]
 
 
 @overload
@@ -195,17 +193,10 @@ def parse(
         ...
     TypeError: sentences are sequences of words, not the string 'I ran .'; split it, as in ['I ran .'.split()]
     """
-    models = [model] if isinstance(model, Estimator | Model | str | os.PathLike) else list(model)
-    parser = parser_of([trained_model(each) for each in models], ParserSettings(**settings))
     checked = [(words, None) for words in require_sentences(sentences)]
+    models = list(model) if isinstance(model, Iterable) and not isinstance(model, str) else [model]
+    parser = parser_of(models, ParserSettings(**settings))
     return list(parser.parse_batch(checked, threads=threads, k=k, confidence=confidence))
-
-
-def trained_model(given: AnyModel) -> Model:
-    """The model itself."""
-    if isinstance(given, Estimator):
-        return given.model
-    return given if isinstance(given, Model) else Model.load(given)
 
 
 def evaluate(
@@ -216,8 +207,8 @@ def evaluate(
     Parameters
     ----------
     gold, test : path, nltk.Tree, str, or iterable of them
-        A file with one tree per line, or the trees; a string that begins with a bracket is a tree. ``None`` or an empty
-        string in an iterable is a failed parse.
+        A file with one tree per line, or the trees; a string that begins with a bracket is a tree. In an iterable, a
+        `Parse` stands for its best tree, and ``None`` or an empty string for a failed parse.
     params : str or Parameters, optional
         ``collins``, ``new``, or an EVALB parameter file; unless given, those of `treebank`, or ``collins``.
     treebank : str, optional
@@ -231,7 +222,12 @@ def evaluate(
     """
     if params is None:
         params = parameters_named(DEFAULT_PARAMETERS if treebank is None else load_preset(treebank).parameters)
-    return evaluate_lines(scored_trees(gold), scored_trees(test), params)
+    result = evaluate_lines(scored_trees(gold), scored_trees(test), params)
+    for problem in result.problems:
+        if problem.kind in ("gold longer", "test longer"):  # never meant
+            warnings.warn(f"{problem.location}: {problem.message}", stacklevel=2)
+            break
+    return result
 
 
 def scored_trees(given: Any) -> Any:
@@ -240,7 +236,7 @@ def scored_trees(given: Any) -> Any:
         return given
     if isinstance(given, str | Tree):
         return read_trees(given)
-    return given
+    return [each.tree if isinstance(each, Parse) else each for each in given]
 
 
 def read_trees(trees: Trees, **options: Any) -> list[Tree]:
@@ -311,7 +307,7 @@ def draw(
     if heads is not None:
         drawing = ArcDrawing.of_tree(found[0], HeadRules.parse(head_rules_named(heads), str(heads)))
     elif model is not None:
-        drawing = derivation_of(trained_model(model), found[0]).drawing()
+        drawing = derivation_of(model, found[0]).drawing()
     else:
         shown = found[0][0] if not found[0].label() and len(found[0]) == 1 else found[0]
         drawing = Drawing.of_tree(shown)

@@ -26,6 +26,7 @@ from tsgkit.errors import (
     exit_code_of,
     is_out_of_memory,
     message_of,
+    one_of,
 )
 from tsgkit.interruption import interruptible
 from tsgkit.misuse import misuse
@@ -131,7 +132,7 @@ def choice(arguments: dict[str, Any], option: str, choices: Sequence[str]) -> st
     """The value of `option`, which must be one of `choices`."""
     value = str(arguments[option])
     if value not in choices:
-        raise UsageError(f"{option}={value}: must be one of {', '.join(choices)}")
+        raise UsageError(f"{option}={value}: must be {one_of(value, choices)}")
     return value
 
 

@@ -136,6 +136,18 @@ def did_you_mean(word: str, words: Iterable[str]) -> str:
     return f"; did you mean {near[0]}?" if near else ""
 
 
+def one_of(word: str, words: Iterable[str]) -> str:
+    """What a wrong word should have been, for the end of a sentence: all that are right, and a guess.
+
+    Examples
+    --------
+    >>> one_of("strsg", ["cfg", "srtsg"])
+    'one of cfg, srtsg; did you mean srtsg?'
+    """
+    known = list(words)
+    return f"one of {', '.join(known)}{did_you_mean(word, known)}"
+
+
 # What Python and numpy say where there is no memory for a module, a thread, a lock or a buffer.
 NO_MEMORY = (
     "failed to map segment",

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 from nltk.tree import Tree
 
-from tsgkit.errors import UsageError, did_you_mean
+from tsgkit.errors import TreebankError, UsageError, did_you_mean
 from tsgkit.estimator_parameters import (
     CommonParameters,
     InsertionParameters,
@@ -43,6 +43,7 @@ from tsgkit.parsing.parser import Parser
 from tsgkit.parsing.settings import ParserSettings
 from tsgkit.raw_text import RawTextSettings
 from tsgkit.raw_text.in_memory import RawText, corpus_with_raw_text, raw_sentences, shifted
+from tsgkit.settings import Checked
 from tsgkit.treebank import Binarization, Cleaning, FlatCorpus, UnknownWords, prepare
 from tsgkit.treebank.presets import Preset, facts_of_preset, load_preset
 from tsgkit.treebank.sources import Trees, read_trees
@@ -88,6 +89,19 @@ class Progress:
     def seconds_left(self) -> float:
         """An estimate, from the time that the iterations so far have taken."""
         return self.seconds / self.iteration * (self.iterations - self.iteration)
+
+
+@dataclass(frozen=True)
+class RunOptions(Checked):
+    """What a training needs besides the settings of its model."""
+
+    seed: int = COMMON["seed"]
+    threads: int = COMMON["threads"]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.require("seed", 0 <= self.seed < 1 << 63, "must be at least 0 and below 2^63")
+        self.require_least(1, "threads")
 
 
 # Gets the progress after every iteration; training stops if it returns True.
@@ -144,8 +158,7 @@ class Estimator:
     def __init__(self, **params: Any) -> None:
         names = self._param_names()
         if strays := [name for name in params if name not in names]:
-            guess = did_you_mean(strays[0], names)
-            raise TypeError(f"{type(self).__name__} has no parameter {strays[0]!r}{guess}")
+            raise TypeError(self._stray(strays[0]))
         if params.get("recipe") is not None:
             names |= self._choices_of(params["recipe"])
         for name, default in names.items():
@@ -173,6 +186,13 @@ class Estimator:
     def _param_names(cls) -> dict[str, Any]:
         """All parameters with their defaults."""
         return {each.name: each.default for each in fields(cls._entry().settings)} | COMMON
+
+    @classmethod
+    def _stray(cls, name: str) -> str:
+        """What to say of a parameter that there is not: which estimators have it, or a guess."""
+        others = [each.__name__ for each in ESTIMATORS.values() if name in each._param_names()]
+        remedy = f", only {' and '.join(others)}" if others else did_you_mean(name, cls._param_names())
+        return f"{cls.__name__} has no parameter {name!r}{remedy}"
 
     @classmethod
     def _choices_of(cls, name: str) -> dict[str, Any]:
@@ -206,8 +226,7 @@ class Estimator:
         """
         names = self._param_names()
         if strays := [name for name in params if name not in names]:
-            guess = did_you_mean(strays[0], names)
-            raise ValueError(f"{type(self).__name__} has no parameter {strays[0]!r}{guess}")
+            raise ValueError(self._stray(strays[0]))
         for name, value in params.items():
             setattr(self, name, value)
         self.settings()
@@ -216,8 +235,13 @@ class Estimator:
 
     def settings(self) -> Settings:
         """The settings of the model, checked."""
+        self._options()
         make = self._entry().settings
         return make(**{each.name: getattr(self, each.name) for each in fields(make)})
+
+    def _options(self) -> dict[str, int]:
+        """Seed and threads, checked."""
+        return asdict(RunOptions(self.seed, self.threads))
 
     # ---- training ------------------------------------------------------------------------------------
 
@@ -261,8 +285,7 @@ class Estimator:
         Estimator
             Itself.
         """
-        params, corpus = self.get_params(), self._corpus(trees)
-        options = {"seed": params["seed"], "threads": params["threads"]}
+        options, corpus = self._options(), self._corpus(trees)
         begin = None if start is None else Start(start)
         settings = self.settings() if minutes is None else self._settings_within(minutes, corpus, begin, raw)
         training = Training(corpus, settings, **options, begin=begin)
@@ -302,7 +325,7 @@ class Estimator:
     ) -> Settings:
         if raw is not None:
             raise UsageError("minutes and raw do not go together: the time of teachers and parsing is not known before")
-        plan = Plan(self.settings(), threads=self.get_params()["threads"]).for_corpus(corpus)
+        plan = Plan(self.settings(), threads=self._options()["threads"]).for_corpus(corpus)
         return within(plan if begin is None else plan.after(begin), corpus, 60 * minutes, begin)[0].settings
 
     # ---- parsing -------------------------------------------------------------------------------------
@@ -378,6 +401,8 @@ class Estimator:
             ``collins``.
         """
         held_out = list(read_trees(trees, treebank=self._preset))
+        if not held_out:
+            raise TreebankError("there are no trees to score")
         return held_out_score(self.model, held_out, self.parsing, params=params, threads=self.threads)
 
     # ---- what was learned ------------------------------------------------------------------------------

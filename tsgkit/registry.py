@@ -10,7 +10,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from tsgkit.errors import UsageError
+from tsgkit.errors import UsageError, one_of
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -95,7 +95,7 @@ class Registry(Generic[T]):
         """The entry of this name; a `UsageError` that lists all names if there is none."""
         if name not in self:
             shown = f"{self.kind} {name!r}" if option is None else f"{option}={name}"
-            raise UsageError(f"{shown}: must be one of {', '.join(self.names)}")
+            raise UsageError(f"{shown}: must be {one_of(name, self.names)}")
         return self[name]
 
     def _load(self, name: str) -> Any:

@@ -4,9 +4,12 @@ What the settings of models and of parsers have in common. A command names its o
 """
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import fields
+from numbers import Integral, Real
+from typing import Any, get_type_hints
 
-from tsgkit.errors import UsageError
+from tsgkit.errors import UsageError, one_of
+from tsgkit.plain import types_of
 
 
 class SettingError(UsageError):
@@ -30,8 +33,17 @@ class SettingError(UsageError):
         return type(self), (self.name, self.value, self.problem)
 
 
+# What the value of a setting of a type may be, and what to say if it is not.
+TYPES: dict[type, tuple[type, str]] = {
+    int: (Integral, "must be a whole number"),
+    float: (Real, "must be a number"),
+    bool: (bool, "must be True or False"),
+    str: (str, "must be a string"),
+}
+
+
 class Checked:
-    """A base for dataclasses whose ``__post_init__`` checks their fields.
+    """A base for dataclasses whose ``__post_init__`` checks their fields; here, their types.
 
     Examples
     --------
@@ -41,12 +53,31 @@ class Checked:
     ...     iterations: int = 10
     ...
     ...     def __post_init__(self):
+    ...         super().__post_init__()
     ...         self.require_least(1, "iterations")
     >>> Schedule(0)
     Traceback (most recent call last):
         ...
     tsgkit.settings.SettingError: iterations 0: must be at least 1
+    >>> Schedule("10")
+    Traceback (most recent call last):
+        ...
+    tsgkit.settings.SettingError: iterations '10': must be a whole number
     """
+
+    def __post_init__(self) -> None:
+        hints = get_type_hints(type(self))
+        for each in fields(self):  # type: ignore[arg-type]
+            value, kinds = getattr(self, each.name), types_of(hints[each.name])
+            if getattr(value, "ndim", None) == 0:  # a number of numpy, which JSON does not know
+                value = value.item()
+                object.__setattr__(self, each.name, value)
+            if value is None and type(None) in kinds:
+                continue
+            for kind, (accepted, problem) in TYPES.items():
+                if kind in kinds:
+                    is_right = isinstance(value, accepted) and (kind is bool or not isinstance(value, bool))
+                    self.require(each.name, is_right, problem)
 
     def require(self, name: str, holds: bool, problem: str) -> None:
         """Refuse the value of a setting unless a condition holds."""
@@ -60,4 +91,6 @@ class Checked:
 
     def require_choice(self, name: str, choices: Sequence[Any]) -> None:
         """Refuse a setting that is none of these."""
-        self.require(name, getattr(self, name) in choices, f"must be one of {', '.join(map(str, choices))}")
+        value = getattr(self, name)
+        if value not in choices:
+            raise SettingError(name, value, f"must be {one_of(str(value), map(str, choices))}")

@@ -20,7 +20,7 @@ from tsgkit.distributed.base import (
 from tsgkit.distributed.cluster import DaskBackend
 from tsgkit.distributed.local import LocalBackend
 from tsgkit.distributed.pool import JoblibBackend
-from tsgkit.errors import UsageError
+from tsgkit.errors import UsageError, one_of
 
 __all__ = [
     "Backend",
@@ -50,7 +50,7 @@ def make_backend(name: str, jobs: int | None = None, scheduler: str | None = Non
         The address of a Dask scheduler.
     """
     if name not in BACKENDS:
-        raise UsageError(f"--backend={name}: must be one of {', '.join(BACKENDS)}")
+        raise UsageError(f"--backend={name}: must be {one_of(name, BACKENDS)}")
     if (scheduler is None) == (name == "dask"):
         raise UsageError(
             "--backend=dask and --scheduler=ADDRESS go together; `dask scheduler` starts one and says its address"

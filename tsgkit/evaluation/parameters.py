@@ -8,7 +8,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from tsgkit.errors import TsgkitError
+from tsgkit.errors import TsgkitError, one_of
 from tsgkit.files import DAMAGED_ARCHIVE, TooLongError, open_binary, whole_text
 
 BUNDLED = ("collins", "new")
@@ -99,7 +99,7 @@ def load_parameters(name: str | os.PathLike[str]) -> Parameters:
         with open_binary(path) as file:
             content = whole_text(file, LARGEST_FILE)
     except FileNotFoundError:
-        raise ParameterError(f"{path}: no such parameter file; give a file, or one of {', '.join(BUNDLED)}") from None
+        raise ParameterError(f"{path}: no such parameter file; give a file, or {one_of(path, BUNDLED)}") from None
     except DAMAGED_ARCHIVE as error:
         raise ParameterError(f"{path}: the compressed file is damaged ({error})") from None
     except TooLongError as error:

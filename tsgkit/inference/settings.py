@@ -71,6 +71,7 @@ class SamplingSettings(Settings):
     anneal_iterations: int = 0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self.require_least(0, "type_moves", "anneal_iterations")
         self.require_least(1, "batch", "average", "average_every", "anneal_from")
 

@@ -13,7 +13,7 @@ import numpy as np
 from nltk.tree import Tree
 
 from tsgkit._codes import FOOT
-from tsgkit.errors import UsageError
+from tsgkit.errors import UsageError, one_of
 from tsgkit.grammar.weighted import GrammarError, WeightedGrammar
 from tsgkit.models.derivations import FOOT_MARK
 from tsgkit.models.model import Model
@@ -267,9 +267,9 @@ class FragmentTable:
             then in the order of the training trees.
         """
         if sort not in SORTS:
-            raise UsageError(f"sort {sort!r}: must be one of {', '.join(SORTS)}")
+            raise UsageError(f"sort {sort!r}: must be {one_of(sort, SORTS)}")
         if kind not in KINDS:
-            raise UsageError(f"kind {kind!r}: must be one of {', '.join(KINDS)}")
+            raise UsageError(f"kind {kind!r}: must be {one_of(kind, KINDS)}")
         fits = (self.counts > 0) & (self.counts >= min_count) & (self.sizes >= min_size)
         root_label = self.rules[self.fragments[:, 0], 0]
         if root is not None:

@@ -6,7 +6,7 @@ Parsers need nothing else. A model that was sampled also keeps the state of its 
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -156,6 +156,44 @@ class Model:
         of_closing = parts_of(arrays, CLOSING)
         closing = CellClosing.from_parts(of_closing, len(stages[-1].grammar.words), path) if of_closing else None
         return cls(header["model"], preparation, stages, header["info"], parts_of(arrays, "state."), corpus, closing)
+
+
+class Trained(Protocol):
+    """What has a trained model, as every estimator."""
+
+    @property
+    def model(self) -> Model:
+        """The trained model."""
+
+
+# A trained model wherever one is asked for: itself, an estimator, or the path of a file.
+AnyModel = Model | Trained | str | os.PathLike[str]
+
+
+def model_of(given: AnyModel) -> Model:
+    """The model itself.
+
+    Parameters
+    ----------
+    given : Model, estimator, or path
+        Of a path, the model that `Model.save` wrote there.
+
+    Examples
+    --------
+    >>> model_of(["a.model", "b.model"])
+    Traceback (most recent call last):
+        ...
+    TypeError: a model is an estimator, a Model or the path of a model file, not list; several are a ProductParser
+    """
+    if isinstance(given, Model):
+        return given
+    if isinstance(given, str | os.PathLike):
+        return Model.load(given)
+    if hasattr(type(given), "model"):  # of the class: an estimator that is not trained has an error of its own
+        return given.model
+    several = "; several are a ProductParser" if isinstance(given, list | tuple) else ""
+    kinds = "an estimator, a Model or the path of a model file"
+    raise TypeError(f"a model is {kinds}, not {type(given).__name__}{several}")
 
 
 def parts_of(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:

@@ -39,6 +39,8 @@ def require_words(words: Sequence[str]) -> list[str]:
     """
     if isinstance(words, str | bytes):
         raise TypeError(f"a sentence is a sequence of words, not the string {words!r}; split it into words")
+    if not isinstance(words, Iterable):
+        raise TypeError(f"a sentence is a sequence of words, not {type(words).__name__}")
     found = list(words)
     for word in found:
         if not isinstance(word, str):
@@ -60,6 +62,8 @@ def require_sentences(sentences: Iterable[Sequence[str]]) -> Iterator[list[str]]
         raise TypeError(
             f"sentences are sequences of words, not the string {sentences!r}; split it, as in [{sentences!r}.split()]"
         )
+    if not isinstance(sentences, Iterable):
+        raise TypeError(f"sentences are sequences of words, not {type(sentences).__name__}")
     yield from map(require_words, sentences)
 
 

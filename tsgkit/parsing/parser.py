@@ -5,7 +5,6 @@ cannot analyse gets a fallback tree: argmax by the objective of all trees t over
 """
 
 import math
-import os
 import queue
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,7 +21,7 @@ from tsgkit._work_limit import WorkLimit
 from tsgkit.errors import OutOfTimeError, UsageError
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.models.closing import UNKNOWN
-from tsgkit.models.model import Model
+from tsgkit.models.model import AnyModel, Model, model_of
 from tsgkit.parsing.base import SentenceParser, require_words, sharing_copy
 from tsgkit.parsing.engine import Cascade, Engine
 from tsgkit.parsing.fallback import flat_rows, glued_rows
@@ -46,7 +45,7 @@ class Parser(SentenceParser):
 
     Parameters
     ----------
-    model : Model or path
+    model : Model, estimator or path
     settings : ParserSettings, optional
         The defaults unless given.
     correction : callable, optional
@@ -66,14 +65,14 @@ class Parser(SentenceParser):
 
     def __init__(
         self,
-        model: Model | str | os.PathLike[str],
+        model: AnyModel,
         settings: ParserSettings | None = None,
         *,
         correction: Correction | None = None,
         **changes: Any,
     ) -> None:
         self.settings = (settings or ParserSettings()).with_changes(**changes)
-        self.model = model if isinstance(model, Model) else Model.load(model)
+        self.model = model_of(model)
         self.correction = self.model_correction() if correction is None else correction
         self.number_of_word = {word: number for number, word in enumerate(self.model.grammar.words)}
         self.number_of_label = {label: number for number, label in enumerate(self.model.grammar.labels)}
@@ -135,6 +134,8 @@ class Parser(SentenceParser):
         words = require_words(words)
         if k < 1:
             raise UsageError(f"k={k}: must be at least 1")
+        if isinstance(tags, str):
+            raise TypeError(f"tags are a sequence with one for every word, not the string {tags!r}")
         if tags is not None and len(tags) != len(words):
             raise UsageError(f"{len(tags)} tags for {len(words)} words")
         if not words:

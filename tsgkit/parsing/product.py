@@ -7,7 +7,6 @@ has and is not, and counts their votes: argmax_t of a product over models, see `
 import math
 from collections.abc import Sequence
 from functools import partial
-from os import PathLike
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +16,7 @@ from tsgkit._pruning import Mask, Projection
 from tsgkit._work_limit import WorkLimit
 from tsgkit.errors import OutOfTimeError, UsageError
 from tsgkit.grammar import WeightedGrammar
-from tsgkit.models.model import Model
+from tsgkit.models.model import AnyModel, Model
 from tsgkit.parsing.base import SentenceParser, require_words, sharing_copy
 from tsgkit.parsing.engine import SMALLEST_POSTERIOR, Guide
 from tsgkit.parsing.lexical import SentenceEntries
@@ -44,7 +43,7 @@ class ProductParser(SentenceParser):
 
     Parameters
     ----------
-    models : sequence of Model or path
+    models : sequence of Model, estimator or path
         Trained on trees with the same binarised labels; of any kind.
     settings : ParserSettings, optional
         The defaults unless given; `product` stands in the place of an objective.
@@ -72,7 +71,7 @@ class ProductParser(SentenceParser):
 
     def __init__(
         self,
-        models: Sequence[Model | str | PathLike[str]],
+        models: Sequence[AnyModel],
         settings: ParserSettings | None = None,
         **changes: Any,
     ) -> None:
@@ -260,7 +259,7 @@ class ProductParser(SentenceParser):
         return float(np.mean([member.tree_log_probability(tree) for member in self.members]))
 
 
-def parser_of(models: Sequence[Model], settings: ParserSettings | None = None) -> SentenceParser:
+def parser_of(models: Sequence[AnyModel], settings: ParserSettings | None = None) -> SentenceParser:
     """The parser of a model, or of the product of several."""
     return Parser(models[0], settings) if len(models) == 1 else ProductParser(models, settings)
 

@@ -88,6 +88,7 @@ class ParserSettings(Checked):
     seed: int = 0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self.require_choice("objective", OBJECTIVES.names)
         self.require_choice("product", PRODUCTS.names)
         self.require_choice("pruning", PRUNING)

@@ -27,4 +27,5 @@ class RawTextSettings(Checked):
     tokenize: bool = False
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self.require_least(1, "teachers", "sentences", "max_length")

@@ -16,7 +16,7 @@ from tsgkit.drawing.trees import BEGINS, INSERTED, PLAIN, Drawing, Node, labelle
 from tsgkit.inference.entry import entry_of
 from tsgkit.models.derivations import Step
 from tsgkit.models.fragments import Example
-from tsgkit.models.model import Model
+from tsgkit.models.model import AnyModel, model_of
 from tsgkit.parsing.known_tree import KnownTreeParser, NoDerivationError
 from tsgkit.treebank.trees import words
 
@@ -86,7 +86,7 @@ class Deriver:
 
     Parameters
     ----------
-    model : Model
+    model : Model, estimator or path
 
     Examples
     --------
@@ -99,11 +99,11 @@ class Deriver:
     ('(TOP (FRAG ))', True, True)
     """
 
-    def __init__(self, model: Model) -> None:
-        self.model = model
-        self.parser = KnownTreeParser(model.grammar)
-        entry = entry_of(model)
-        self.table, self.reader = entry.fragments(model), entry.derivations(model)
+    def __init__(self, model: AnyModel) -> None:
+        self.model = model_of(model)
+        self.parser = KnownTreeParser(self.model.grammar)
+        entry = entry_of(self.model)
+        self.table, self.reader = entry.fragments(self.model), entry.derivations(self.model)
         self.table.number_of  # noqa: B018 - computed now, before threads share it
 
     def derive(self, tree: Tree) -> Derivation | None:
@@ -157,12 +157,12 @@ class Deriver:
         return self.table.examples(number, limit)
 
 
-def derivation_of(model: Model, tree: Tree) -> Derivation:
+def derivation_of(model: AnyModel, tree: Tree) -> Derivation:
     """The most probable derivation of one tree; for many trees, `Deriver` is faster.
 
     Parameters
     ----------
-    model : Model
+    model : Model, estimator or path
     tree : nltk.Tree
         As annotated, or as parsed.
 

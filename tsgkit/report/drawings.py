@@ -36,14 +36,21 @@ class Drawable(Protocol):
 
 
 def format_of(path: str | os.PathLike[str], default: str = "text") -> str:
-    """The format that the suffix of a file stands for.
+    """The format that the suffix of a file stands for; without one, `default`.
 
     Examples
     --------
     >>> format_of("tree.svg"), format_of("tree.tex"), format_of("-")
     ('svg', 'latex', 'text')
+    >>> format_of("tree.jpg")
+    Traceback (most recent call last):
+        ...
+    tsgkit.errors.UsageError: tree.jpg: the suffix of a drawing is .svg, .html, .tex, .txt, .png, .pdf or none
     """
-    return SUFFIXES.get(Path(path).suffix.lower(), default)
+    suffix = Path(path).suffix.lower()
+    if suffix and suffix not in SUFFIXES:
+        raise UsageError(f"{os.fspath(path)}: the suffix of a drawing is {', '.join(SUFFIXES)} or none")
+    return SUFFIXES.get(suffix, default)
 
 
 def write_drawings(

@@ -36,6 +36,7 @@ class Limits(Checked):
     queue: int = 32
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self.require_least(1, "max_length", "max_body", "threads")
         self.require("timeout", self.timeout > 0, "must be more than 0")
         self.require_least(0, "queue")
@@ -60,6 +61,7 @@ class ConnectionLimits(Checked):
     body_timeout: float = 20.0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self.require_least(1, "connections")
         for name in ("header_timeout", "body_timeout"):
             self.require(name, getattr(self, name) > 0, "must be more than 0")

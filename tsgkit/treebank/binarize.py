@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from nltk.tree import Tree
 
-from tsgkit.errors import UsageError
+from tsgkit.errors import UsageError, one_of
 from tsgkit.plain import settings_of
 from tsgkit.treebank.heads import BUILT_IN, HeadRules, read_rules
 from tsgkit.treebank.trees import Child, is_preterminal, rebuild
@@ -77,7 +77,7 @@ class Binarization:
 
     def __post_init__(self) -> None:
         if self.method not in METHODS:
-            raise UsageError(f"binarisation {self.method!r}: not one of {', '.join(METHODS)}")
+            raise UsageError(f"binarisation {self.method!r}: must be {one_of(self.method, METHODS)}")
         if self.horizontal is not None and not 0 <= self.horizontal <= MAX_LISTED:
             raise UsageError(f"horizontal markovisation {self.horizontal}: 0 to {MAX_LISTED} siblings, or all")
         if not 1 <= self.vertical <= MAX_LISTED:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from nltk.tree import Tree
 
 from tsgkit import plugins
-from tsgkit.errors import TreebankError, UsageError
+from tsgkit.errors import TreebankError, UsageError, one_of
 from tsgkit.registry import Registry
 
 AUTO = "auto"
@@ -128,7 +128,7 @@ def split_format(text: str) -> tuple[str, dict[str, str]]:
 def require_format(name: str) -> None:
     """Raise a `UsageError` unless `name` is that of a reader, or ``auto``."""
     if name != AUTO and name not in READERS:
-        raise UsageError(f"format {name!r}: must be one of {', '.join((AUTO, *READERS.names))}")
+        raise UsageError(f"format {name!r}: must be {one_of(name, (AUTO, *READERS.names))}")
 
 
 def recognised(first_lines: Iterable[str]) -> str:

@@ -115,7 +115,9 @@ def read_trees(
     options = ReadOptions(unescape, nfc, encoding, skipped, reattached, named)
     preset = load_preset(treebank) if isinstance(treebank, str) else treebank
     n_before, n_trees = len(skipped or ()), 0
-    for source in [sources] if isinstance(sources, str | os.PathLike | Tree) else sources:
+    if isinstance(sources, str | os.PathLike | Tree) or not isinstance(sources, Iterable):
+        sources = [sources]
+    for source in sources:
         for tree in trees_of(source, name, options, preset):
             n_trees += 1
             yield tree

@@ -11,7 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from tsgkit.errors import TreebankError, UsageError
+from tsgkit.errors import TreebankError, UsageError, one_of
 from tsgkit.treebank.clean import Cleaning
 from tsgkit.treebank.formats import AUTO, READERS, named_options
 from tsgkit.treebank.heads import BUILT_IN, PENN, HeadRules, rules_text
@@ -99,7 +99,7 @@ def load_preset(name: str | os.PathLike[str]) -> Preset:
         return parse_preset(source.read_text(encoding="utf-8"), text, f"preset {text}")
     path = Path(text)
     if not path.is_file():
-        raise UsageError(f"--treebank={text}: neither a file nor one of {', '.join(preset_names())}")
+        raise UsageError(f"--treebank={text}: neither a file nor {one_of(text, preset_names())}")
     content = path.read_bytes()
     if len(content) > LARGEST_FILE:
         raise TreebankError(f"a preset has at most {LARGEST_FILE >> 20} MB", text)
@@ -134,8 +134,12 @@ def head_rules_named(name: str | os.PathLike[str]) -> str:
     ('* rightmost\\n', True)
     """
     text = os.fspath(name)
-    is_preset = text not in BUILT_IN and text in preset_names()
-    return load_preset(text).head_rules if is_preset else rules_text(name)
+    if text not in BUILT_IN and text in preset_names():
+        return load_preset(text).head_rules
+    if text not in BUILT_IN and not os.path.exists(text):
+        known = dict.fromkeys([*BUILT_IN, *preset_names()])
+        raise UsageError(f"head rules {text!r}: neither a file nor {one_of(text, known)}")
+    return rules_text(text)
 
 
 def parse_preset(text: str, name: str, place: str) -> Preset:
