@@ -12,7 +12,7 @@ from libcpp.vector cimport vector
 from tsgkit._random cimport Rng
 from tsgkit._restaurant cimport Restaurant, TableArray, Tables, add_sizes, empty_restaurant, resample_pair, table_counts
 from tsgkit._types cimport index_t, symbol_t
-from tsgkit._vectors cimport copy_numbers, copy_symbols
+from tsgkit._vectors cimport copy_numbers, copy_symbols, copy_vector, fill
 
 
 # ---- what comes from Python -----------------------------------------------------------------------------------
@@ -141,12 +141,12 @@ cdef int open_restaurants(BackOff* b, const vector[symbol_t]* word_restaurant_la
     cdef int number
     cdef size_t restaurant
     cdef Level* level
-    b.levels[class_level(b)].pair = b.symbol_label
-    b.levels[label_class_level(b)].pair.assign(b.n_labels, 0)
-    b.levels[word_level(b)].pair = word_restaurant_label[0]
+    copy_vector(b.symbol_label, b.levels[class_level(b)].pair)
+    fill(b.levels[label_class_level(b)].pair, b.n_labels, <symbol_t>0)
+    copy_vector(word_restaurant_label[0], b.levels[word_level(b)].pair)
     for number in range(n_levels(b)):
         level = &b.levels[number]
-        level.restaurants.assign(level.pair.size(), empty_restaurant())
+        fill(level.restaurants, level.pair.size(), empty_restaurant())
         level.sharing.clear()
         level.sharing.resize(1 if number == label_class_level(b) else b.n_labels)
         for restaurant in range(level.pair.size()):

@@ -14,63 +14,32 @@ out. Of a forest, paths repeat no label. There is no recursion: what a list wait
 
 import numpy as np
 
-from libc.math cimport INFINITY, log
 from libcpp.algorithm cimport pop_heap, push_heap
 from libcpp.unordered_map cimport unordered_map
 from libcpp.vector cimport vector
 
 from tsgkit._chart cimport Chart
-from tsgkit._chart_cells cimport Cells, Slot, bytes_in_use, cell_of, find_slot, inside_of, lexical_of
+from tsgkit._chart_cells cimport bytes_in_use
 from tsgkit._codes cimport BINARY, LEXICAL, N_ROW_COLUMNS, ROW_END, ROW_KIND, ROW_LABEL, ROW_START, UNARY
-from tsgkit._forest cimport Decoder, Edge, Forest, find, is_unary, make_decoder
-from tsgkit._grammar_index cimport GrammarTable
-from tsgkit._hash_tables cimport put
-from tsgkit._types cimport index_t, position_t, symbol_t, weight_t
+from tsgkit._forest cimport Forest
+from tsgkit._hash_tables cimport TripleTable, put
+from tsgkit._tree_options cimport (
+    Option,
+    TreeSource,
+    best_of,
+    has_unary,
+    label_of,
+    list_base,
+    list_unary,
+    open_chart,
+    open_forest,
+    start_of,
+)
+from tsgkit._types cimport index_t, position_t, symbol_t
 from tsgkit._work_limit cimport Limits, check_limit
-
-cdef extern from *:
-    """
-    #include <cstdint>
-    #include <unordered_map>
-    // Numbers for triples of numbers: equal ones have the same.
-    class TripleTable {
-    public:
-        // The number of a triple; `n` if it is new.
-        int64_t find_or_add(int64_t a, int64_t b, int64_t c, int64_t n) {
-            return numbers_.emplace(Triple{a, b, c}, n).first->second;
-        }
-        void clear() { numbers_.clear(); }
-
-    private:
-        struct Triple {
-            int64_t a, b, c;
-            bool operator==(const Triple& other) const { return a == other.a && b == other.b && c == other.c; }
-        };
-        struct Hash {
-            size_t operator()(const Triple& key) const {
-                uint64_t hash = static_cast<uint64_t>(key.a) * 0x9e3779b97f4a7c15ULL;
-                hash = (hash ^ (hash >> 32) ^ static_cast<uint64_t>(key.b)) * 0xbf58476d1ce4e5b9ULL;
-                hash = (hash ^ (hash >> 32) ^ static_cast<uint64_t>(key.c)) * 0x94d049bb133111ebULL;
-                return static_cast<size_t>(hash ^ (hash >> 32));
-            }
-        };
-        std::unordered_map<Triple, int64_t, Hash> numbers_;
-    };
-    """
-    cdef cppclass TripleTable:
-        index_t find_or_add(index_t a, index_t b, index_t c, index_t n) except + nogil
-        void clear() noexcept nogil
 
 # Steps along paths of unary rules that repeat no label: their number can grow beyond all bounds.
 cdef index_t MAX_STEPS = 100_000_000
-
-
-cdef struct Option:
-    # A way to make a node from a word, from two nodes, or (on a path) from one.
-    double score
-    index_t left          # -1: a word
-    index_t right         # -1: none
-    bint makes_node       # a bridge does not
 
 
 cdef struct TreeNode:
@@ -143,8 +112,8 @@ cdef class TreeRanking:
 
     cdef Chart chart                      # one of these two
     cdef Forest forest
-    cdef Decoder decoder
-    cdef const Cells* cells               # NULL: a forest
+    cdef bint is_chart
+    cdef TreeSource source
     cdef Limits* limits
     cdef index_t n_fills
     cdef index_t root
@@ -152,10 +121,6 @@ cdef class TreeRanking:
     cdef index_t n_bytes
     cdef index_t n_steps
     cdef readonly bint is_over_budget     # memory or steps ended before the trees did
-    cdef vector[index_t] base_start       # of a forest: per item, its edges, unary ones apart
-    cdef vector[index_t] base_edge
-    cdef vector[index_t] unary_start
-    cdef vector[index_t] unary_edge
     cdef vector[TreeNode] trees
     cdef vector[Ranking] rankings
     cdef vector[Request] requests
@@ -183,164 +148,16 @@ cdef class TreeRanking:
         if not chart.is_viterbi:
             raise ValueError("the chart has no Viterbi values")
         chart.require_plain_cells()
-        self.chart, self.n_fills = chart, chart.n_fills
-        self.cells, self.limits = &chart.cells, chart.cells.limits
-        self.max_bytes = chart.cells.max_bytes - bytes_in_use(&chart.cells)
-        self.root = cell_of(self.cells, 0, chart.cells.n_words) * chart.grammar.n_symbols + chart.grammar.table.root
+        self.chart, self.is_chart, self.n_fills = chart, True, chart.n_fills
+        self.limits, self.max_bytes = chart.cells.limits, chart.cells.max_bytes - bytes_in_use(&chart.cells)
+        self.root = open_chart(&self.source, chart)
         return 0
 
     cdef int rank_forest(self, Forest forest, bint product, symbol_t root) except -1:
         if not 0 <= root < forest.n_labels:
             raise ValueError(f"label {root} is out of range: there are {forest.n_labels}")
         self.forest, self.limits, self.max_bytes = forest, &forest.limit.limits, forest.max_bytes
-        make_decoder(&self.decoder, forest, product)
-        with nogil:
-            self.group_edges()
-        self.root = find(&self.decoder, 0, forest.n_words, root)
-        if self.root >= 0 and self.decoder.items[self.root].best == -INFINITY:
-            self.root = -1
-        return 0
-
-    cdef int group_edges(self) except -1 nogil:
-        """The edges of a forest by item: those without unary rules, and the unary rules that paths may have."""
-        cdef index_t n_items = self.decoder.items.size(), position, item
-        cdef vector[index_t] item_of_edge
-        cdef Edge edge
-        item_of_edge.resize(self.decoder.edges.size())
-        self.base_start.resize(n_items + 1, 0)
-        self.unary_start.resize(n_items + 1, 0)
-        for position in range(<index_t>item_of_edge.size()):
-            edge = self.decoder.edges[0][position]
-            item = find(&self.decoder, edge.start, edge.end, edge.label)
-            if is_unary(edge) and not self.decoder.may_chain[position]:
-                item = -1
-            item_of_edge[position] = item
-            if item >= 0:
-                if is_unary(edge):
-                    self.unary_start[item + 1] += 1
-                else:
-                    self.base_start[item + 1] += 1
-        for item in range(n_items):
-            self.base_start[item + 1] += self.base_start[item]
-            self.unary_start[item + 1] += self.unary_start[item]
-        self.base_edge.resize(self.base_start[n_items])
-        self.unary_edge.resize(self.unary_start[n_items])
-        # Filled from the end of each group, which makes each start that of the group again.
-        for position in range(<index_t>item_of_edge.size() - 1, -1, -1):
-            item = item_of_edge[position]
-            if item >= 0 and is_unary(self.decoder.edges[0][position]):
-                self.unary_start[item + 1] -= 1
-                self.unary_edge[self.unary_start[item + 1]] = position
-            elif item >= 0:
-                self.base_start[item + 1] -= 1
-                self.base_edge[self.base_start[item + 1]] = position
-        for item in range(n_items):
-            self.base_start[item] = self.base_start[item + 1]
-            self.unary_start[item] = self.unary_start[item + 1]
-        self.base_start[n_items] = self.base_edge.size()
-        self.unary_start[n_items] = self.unary_edge.size()
-        return 0
-
-    # ---- nodes and their options ---------------------------------------------------------------------
-
-    cdef double best_of(self, index_t node) noexcept nogil:
-        """The score of a node's best tree."""
-        cdef index_t cell
-        if self.cells == NULL:
-            return self.decoder.items[node].best
-        cell = node // self.cells.grammar.n_symbols
-        return log(inside_of(
-            self.cells, cell // (self.cells.n_words + 1), cell % (self.cells.n_words + 1),
-            node % self.cells.grammar.n_symbols))
-
-    cdef bint has_unary(self, index_t node) noexcept nogil:
-        cdef symbol_t symbol
-        if self.cells == NULL:
-            return self.unary_start[node] < self.unary_start[node + 1]
-        symbol = node % self.cells.grammar.n_symbols
-        return self.cells.grammar.down.start[symbol] < self.cells.grammar.down.start[symbol + 1]
-
-    cdef symbol_t label_of(self, index_t node) noexcept nogil:
-        if self.cells == NULL:
-            return self.decoder.items[node].label
-        return self.cells.grammar.label[node % self.cells.grammar.n_symbols]
-
-    cdef int list_base(self, index_t node, vector[Option]* options) except -1 nogil:
-        """All ways to make a node without a unary rule or bridge."""
-        cdef Option option
-        cdef Edge edge
-        cdef index_t position
-        options.clear()
-        if self.cells != NULL:
-            return self.list_chart_base(node, options)
-        option.makes_node = True
-        for position in range(self.base_start[node], self.base_start[node + 1]):
-            edge = self.decoder.edges[0][self.base_edge[position]]
-            option.left = option.right = -1
-            if edge.left >= 0:
-                option.left = find(&self.decoder, edge.start, edge.split, edge.left)
-                option.right = find(&self.decoder, edge.split, edge.end, edge.right)
-                if option.left < 0 or option.right < 0:
-                    continue
-            option.score = log(edge.posterior) if self.decoder.product else edge.posterior
-            options.push_back(option)
-        return 0
-
-    cdef int list_chart_base(self, index_t node, vector[Option]* options) except -1 nogil:
-        cdef const Cells* cells = self.cells
-        cdef const GrammarTable* grammar = cells.grammar
-        cdef symbol_t symbol = node % grammar.n_symbols
-        cdef index_t cell = node // grammar.n_symbols, rule
-        cdef const Slot* left
-        cdef const Slot* right
-        cdef position_t start = cell // (cells.n_words + 1), end = cell % (cells.n_words + 1), split, low, high
-        cdef weight_t value
-        cdef Option option
-        option.left = option.right = -1
-        option.makes_node = True
-        value = lexical_of(cells, start, symbol) if end == start + 1 else 0.0
-        if value > 0.0:
-            option.score = log(value)
-            options.push_back(option)
-        for rule in range(grammar.parent_start[symbol], grammar.parent_start[symbol + 1]):
-            left = find_slot(cells, &cells.left, start, grammar.parent_left[rule])
-            right = find_slot(cells, &cells.right, end, grammar.parent_right[rule])
-            if left == NULL or right == NULL:
-                continue
-            low = max(start + 1, max(left.low, right.low))
-            high = min(end - 1, min(left.high, right.high))
-            option.score = log(grammar.parent_weight[rule])
-            for split in range(low, high + 1):
-                if cells.left.inside[left.base + split] > 0.0 and cells.right.inside[right.base + split] > 0.0:
-                    option.left = cell_of(cells, start, split) * grammar.n_symbols + grammar.parent_left[rule]
-                    option.right = cell_of(cells, split, end) * grammar.n_symbols + grammar.parent_right[rule]
-                    options.push_back(option)
-        return 0
-
-    cdef int list_unary(self, index_t node, vector[Option]* options) except -1 nogil:
-        """All unary rules and bridges from a node to others over the same span."""
-        cdef Option option
-        cdef Edge edge
-        cdef index_t position, cell
-        cdef symbol_t symbol
-        options.clear()
-        option.right = -1
-        option.makes_node = True
-        if self.cells == NULL:
-            for position in range(self.unary_start[node], self.unary_start[node + 1]):
-                edge = self.decoder.edges[0][self.unary_edge[position]]
-                option.left = find(&self.decoder, edge.start, edge.end, edge.left)
-                option.score = log(edge.posterior) if self.decoder.product else edge.posterior
-                if option.left >= 0:
-                    options.push_back(option)
-            return 0
-        symbol, cell = node % self.cells.grammar.n_symbols, node // self.cells.grammar.n_symbols
-        for position in range(self.cells.grammar.down.start[symbol], self.cells.grammar.down.start[symbol + 1]):
-            option.left = cell * self.cells.grammar.n_symbols + self.cells.grammar.down.other[position]
-            option.score = log(self.cells.grammar.down.weight[position])
-            option.makes_node = not self.cells.grammar.down.is_bridge[position]
-            if self.best_of(option.left) > -INFINITY:
-                options.push_back(option)
+        self.root = open_forest(&self.source, forest, product, root)
         return 0
 
     # ---- trees ---------------------------------------------------------------------------------------
@@ -350,7 +167,7 @@ cdef class TreeRanking:
         """The number of a tree; derivations of the same tree get the same."""
         cdef index_t number = self.trees.size()
         cdef TreeNode tree
-        if self.cells != NULL:
+        if self.is_chart:
             # The trees of its children tell where a tree stands; that of a word is told by its start.
             number = self.tree_numbers.find_or_add(label, left if left >= 0 else -1 - start, right, number)
         if number == <index_t>self.trees.size():
@@ -374,7 +191,7 @@ cdef class TreeRanking:
         """The list of a node's trees or base trees; a node without unary rules has only one."""
         cdef unordered_map[index_t, index_t]* numbers
         cdef Ranking fresh
-        is_base = is_base or not self.has_unary(node)
+        is_base = is_base or not has_unary(&self.source, node)
         numbers = &self.base_of_node if is_base else &self.all_of_node
         if numbers.count(node):
             return numbers.at(node)
@@ -475,14 +292,14 @@ cdef class TreeRanking:
     cdef int open_base(self, Ranking* ranking) except -1 nogil:
         cdef Candidate candidate
         cdef index_t number
-        self.list_base(ranking.node, &ranking.options)
+        list_base(&self.source, ranking.node, &ranking.options)
         self.n_bytes += sizeof(Option) * <index_t>ranking.options.capacity()
         candidate.left_number = candidate.right_number = 0
         for number in range(<index_t>ranking.options.size()):
             candidate.option, candidate.value = number, ranking.options[number].score
             if ranking.options[number].left >= 0:
-                candidate.value += self.best_of(ranking.options[number].left)
-                candidate.value += self.best_of(ranking.options[number].right)
+                candidate.value += best_of(&self.source, ranking.options[number].left)
+                candidate.value += best_of(&self.source, ranking.options[number].right)
             self.push(ranking, candidate)
         ranking.is_open = True
         return 0
@@ -505,22 +322,16 @@ cdef class TreeRanking:
         cdef index_t node = self.rankings[number].node, left, right
         cdef position_t start
         if option.left < 0:
-            start = self.start_of(node)
-            return self.make_tree(self.label_of(node), start, start + 1, -1, -1)
+            start = start_of(&self.source, node)
+            return self.make_tree(label_of(&self.source, node), start, start + 1, -1, -1)
         left = self.rankings[self.ranking_of(option.left, False)].found[candidate.left_number].tree
         right = self.rankings[self.ranking_of(option.right, False)].found[candidate.right_number].tree
-        return self.make_tree(self.label_of(node), self.trees[left].start, self.trees[right].end, left, right)
-
-    cdef position_t start_of(self, index_t node) noexcept nogil:
-        """Where a node over one word begins."""
-        if self.cells == NULL:
-            return self.decoder.edges[0][self.base_edge[self.base_start[node]]].start
-        return node // self.cells.grammar.n_symbols // (self.cells.n_words + 1)
+        return self.make_tree(label_of(&self.source, node), self.trees[left].start, self.trees[right].end, left, right)
 
     cdef int add_found(self, index_t number, double value, index_t tree) except -1 nogil:
         """Keep a tree, unless a better derivation of it was found before."""
         cdef Found found
-        if self.cells != NULL and self.is_seen(number, -1, tree):
+        if self.is_chart and self.is_seen(number, -1, tree):
             return 0
         found.value, found.tree = value, tree
         self.rankings[number].found.push_back(found)
@@ -571,7 +382,7 @@ cdef class TreeRanking:
         step.above, step.node, step.chain, step.score, step.makes_node = above, node, chain, score, makes_node
         candidate.option = self.rankings[number].steps.size()
         candidate.left_number = candidate.right_number = -1
-        candidate.value = score + self.best_of(node)
+        candidate.value = score + best_of(&self.source, node)
         self.rankings[number].steps.push_back(step)
         self.n_bytes += 2 * sizeof(Step)
         return self.push(&self.rankings[number], candidate)
@@ -581,16 +392,16 @@ cdef class TreeRanking:
         cdef Step step = self.rankings[number].steps[last]
         cdef Option option
         cdef index_t position, chain
-        if self.cells != NULL and self.is_seen(number, step.chain, step.node):
+        if self.is_chart and self.is_seen(number, step.chain, step.node):
             return False
-        self.list_unary(step.node, &self.scratch)
+        list_unary(&self.source, step.node, &self.scratch)
         for position in range(<index_t>self.scratch.size()):
             option = self.scratch[position]
-            if self.cells == NULL and self.is_on_path(number, last, option.left):
+            if not self.is_chart and self.is_on_path(number, last, option.left):
                 continue
             chain = step.chain
-            if option.makes_node and self.cells != NULL:
-                chain = 1 + self.chain_numbers.find_or_add(chain, self.label_of(step.node), 0, self.n_chains)
+            if option.makes_node and self.is_chart:
+                chain = 1 + self.chain_numbers.find_or_add(chain, label_of(&self.source, step.node), 0, self.n_chains)
                 self.n_chains = max(self.n_chains, chain)
             self.add_step(number, last, option.left, chain, step.score + option.score, option.makes_node)
         return True
@@ -610,7 +421,7 @@ cdef class TreeRanking:
         while step.above >= 0:
             if step.makes_node:
                 tree = self.make_tree(
-                    self.label_of(self.rankings[number].steps[step.above].node), self.trees[tree].start,
+                    label_of(&self.source, self.rankings[number].steps[step.above].node), self.trees[tree].start,
                     self.trees[tree].end, tree, -1)
             step = self.rankings[number].steps[step.above]
         return tree

@@ -295,7 +295,7 @@ def test_calls_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match="no such entry"):
         hierarchy.roll_back(1)
     with pytest.raises(ValueError, match="no restaurants of kind"):
-        hierarchy.cells("houses")
+        hierarchy.cells("tables")
 
 
 def test_back_offs_are_found_by_name():

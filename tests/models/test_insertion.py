@@ -149,13 +149,13 @@ def test_corrections_see_the_elementary_trees_of_a_derivation():
             rows, _ = parser.best(tree)
             state += tuple(node_states(model.grammar, rows)[1].tolist())
             words = [model.grammar.words.index(word) for word in tree.leaves()]
-            found += [(house, log_base) for _, _, house, log_base in correction.fragments_of(rows, words)]
+            found += [(restaurant, log_base) for _, _, restaurant, log_base in correction.fragments_of(rows, words)]
         for fragment in reference.fragments(state).values():
             label, is_auxiliary = reference.restaurant(fragment)
             expected.append((label + is_auxiliary * trees_of_model.n_labels, log(reference.base(fragment))))
             n_inserted += is_auxiliary
-        for (house, log_base), (wanted, log_wanted) in zip(found, expected, strict=True):
-            assert house == wanted
+        for (restaurant, log_base), (wanted, log_wanted) in zip(found, expected, strict=True):
+            assert restaurant == wanted
             assert isclose(log_base, log_wanted, abs_tol=1e-9)
     assert n_inserted > 5
 

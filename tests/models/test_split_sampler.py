@@ -1,41 +1,34 @@
-"""The split sampler against exact posteriors and itself, and the grammars that are made of its samples."""
+"""The split sampler against exact posteriors and itself."""
 
 from collections import Counter, defaultdict
 from functools import cache
-from itertools import islice, pairwise, product
-from math import exp, lgamma, log, prod
+from itertools import pairwise, product
+from math import lgamma, log, prod
 
 import numpy as np
 import pytest
 from reference import pyp
-from reference.chart import lexical_entries
 from reference.split_setting import (
     N_CLASSES,
     Setting,
+    TreebankSetting,
     cell_names,
     check,
     in_batches,
     largest_deviate,
-    refined,
-    rows_of,
+    mixed_sweeps,
     samples,
     seating_of,
     smallest_p_value,
     state_of,
-    sum_of_refinements,
-    sums_of,
     trees_only,
     with_types,
 )
 from reference.sr import Integrated
 
-from tsgkit._grammar_index import GrammarIndex
 from tsgkit._subcategories import SplitSampler
-from tsgkit._tree_score import TreeScorer
 from tsgkit.models.back_off import UNREFINED_ROOT, RefinedSymbols
-from tsgkit.models.rules import number_rules
-from tsgkit.models.srtsg import Subcategories, Words, lexical_shares, split_levels
-from tsgkit.treebank import Binarization, Preparation, UnknownWords, load, prepare
+from tsgkit.models.srtsg import Subcategories, lexical_shares, split_levels
 
 KINDS = ("rule", "base", "class", "word", "label_class")
 
@@ -68,6 +61,33 @@ def test_states_come_as_often_as_they_should(bank, options, thin, move):
     states = samples(setting, move, thin=thin)
     assert smallest_p_value(setting, states, setting.reference()) > LIKELY
     assert largest_deviate(setting, states) < 4.5
+
+
+@pytest.mark.statistics
+@pytest.mark.parametrize("move", [trees_only, in_batches, with_types])
+def test_tables_have_the_sizes_that_they_should(move):
+    """Of the customers and tables of a dish, the sizes of its tables depend on the discount alone."""
+    setting = Setting("repeated", levels=3, discount=(0.7,))
+    sampler = setting.sampler()
+    seen = defaultdict(Counter)
+    for iteration in range(60000):
+        move(sampler, iteration)
+        if iteration % 10 == 0:
+            for kind, places in seating_of(sampler).items():
+                for dishes in places.values():
+                    for sizes in dishes.values():
+                        seen[kind, sum(sizes), len(sizes)][tuple(sorted(sizes, reverse=True))] += 1
+    n_compared = 0
+    for (kind, n_customers, n_tables), found in seen.items():
+        expected = {
+            sizes: pyp.n_seatings(sizes) * pyp.seating_weight(sizes, 0.7) / pyp.stirling(n_customers, n_tables, 0.7)
+            for sizes in pyp.partitions(n_customers)
+            if len(sizes) == n_tables
+        }
+        if len(expected) > 1 and found.total() > 200:
+            assert pyp.chi_square(found, expected) > LIKELY, (kind, n_customers, n_tables)
+            n_compared += 1
+    assert n_compared > 3
 
 
 @cache
@@ -174,41 +194,9 @@ def setting(request):
     return Setting(bank, **options)
 
 
-class TreebankSetting(Setting):
-    """Some real trees with classes, split twice."""
-
-    def __init__(self):
-        trees = list(islice(load("village", "dev"), 40))
-        self.corpus = prepare(trees, binarization=Binarization("right", 0), unknown=UnknownWords("signature", 0))
-        self.trees = number_rules(self.corpus)
-        self.words = Words.of(
-            self.corpus, self.trees, Preparation.from_dict(self.corpus.settings["preparation"]).lexicon
-        )
-        root = int(self.corpus.label[0])
-        split = Subcategories.whole(self.trees.n_labels).split(root)
-        self.subcategories = split.split(root)
-        first = np.random.default_rng(1).integers(0, 2, len(self.trees.label))
-        first *= split.n_options[self.trees.label] > 1
-        self.groups = split.number[2 * self.trees.label + first]
-        self.base, self.back_off = "frequency", UNREFINED_ROOT
-        self.parameters = np.tile([[0.5], [1.0]], (1, 4 * self.trees.n_labels + 1))
-
-
 @pytest.fixture(scope="module")
 def treebank():
     return TreebankSetting()
-
-
-def mixed_sweeps(sampler, iterations):
-    """All kinds of moves in turn."""
-    trace = []
-    for iteration in iterations:
-        trace.append(sampler.tree_sweep(iteration, 1.0 + iteration % 2, batch=1 + iteration % 3))
-        trace.append(sampler.type_sweep(iteration, 50))
-        if iteration % 3 == 0:
-            trace.append(sampler.type_sweep(iteration + 1000, 5, 2.0, onto_used=True))
-        trace.append(sampler.resample_parameters(iteration, hyper=iteration % 4 > 0))
-    return trace
 
 
 def test_log_joint_is_that_of_the_definition(setting):
@@ -395,125 +383,6 @@ def test_marginal_loss_is_that_of_the_definition(setting):
                 value += rest * sum(share[bit] * predictive(2 * group + bit, *own) for bit in (0, 1))
             losses[group] += log(likelihood) - log(value)
     assert sampler.merge_losses(0, marginal=True) == pytest.approx(losses, abs=1e-9)
-
-
-# ---- grammars --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("levels", [1, 2, 3])
-@pytest.mark.parametrize("classes", [False, True])
-@pytest.mark.parametrize(("bank", "n_groups"), [("branches", 1), ("labels", 1), ("labels", 2), ("one tree", 2)])
-@pytest.mark.parametrize("base", ["frequency", "uniform"])
-def test_grammar_gives_trees_their_probabilities(bank, levels, classes, n_groups, base):
-    setting = Setting(bank, levels=levels, discount=PYP, n_groups=n_groups, classes=classes, base=base)
-    sampler = setting.sampler()
-    for iteration in range(5):
-        sampler.tree_sweep(iteration)
-    reference, seating = setting.reference(), seating_of(sampler)
-    grammar = refined(setting, sampler).grammar()
-    index = GrammarIndex(grammar)
-    scorer = TreeScorer(index)
-    probabilities, names = sampler.probabilities(), cell_names(sampler)["rule"]
-    of_order = {(symbol, *dish): probabilities[cell] for cell, (symbol, _, dish) in names.items()}
-    for tree in range(setting.trees.n_trees):
-        rows, words = rows_of(setting, tree)
-        found = scorer.log_weight(rows, *lexical_entries(grammar, index, words))
-        assert exp(found) == pytest.approx(sum_of_refinements(setting, reference, seating, tree), rel=1e-9)
-        if n_groups == 1:
-            # All refinements are among those that the sampler chooses from.
-            first, end = setting.trees.tree_start[tree : tree + 2].tolist()
-            options = [range(reference.n_options[reference.groups[node]]) for node in range(first, end)]
-            every = ([0] * first + list(bits) for bits in product(*options))
-            total = sum(prod(of_order[reference.order(node, bits)] for node in range(first, end)) for bits in every)
-            assert exp(found) == pytest.approx(total, rel=1e-9)
-
-
-@pytest.mark.parametrize("levels", [2, 3])
-@pytest.mark.parametrize("base", ["frequency", "uniform"])
-def test_rules_of_a_symbol_sum_to_one(levels, base):
-    for bank in ("branches", "labels", "one tree"):
-        setting = Setting(bank, levels=levels, discount=PYP, n_groups=2, base=base)
-        made = refined(setting, setting.sampler())
-        fine = made.grammar()
-        assert sums_of(fine) == pytest.approx(np.ones(fine.n_symbols))
-        for ancestor in (setting.subcategories.parent, setting.subcategories.label):
-            coarse, symbol_map = made.projected(fine, ancestor)
-            total = np.bincount(ancestor, weights=made.symbol_frequency)
-            wanted = np.concatenate([total > 0, np.ones(2 * made.n_labels)])
-            assert sums_of(coarse) == pytest.approx(wanted.astype(float))
-            assert symbol_map[fine.root] == coarse.root
-            assert (coarse.label[symbol_map] == fine.label).all()
-        raw = made.raw_grammar(fine)
-        # A label that has words and rules keeps the share of its words only roughly.
-        pure = np.isin(lexical_shares(setting.trees), (0.0, 1.0))
-        assert sums_of(raw)[pure] == pytest.approx(np.ones(pure.sum()))
-
-
-@pytest.mark.parametrize("levels", [2, 3])
-def test_rules_and_words_of_classes_sum_to_one(levels, monkeypatch):
-    """All words of a class that were not seen with a tag are as likely as the class itself stands for."""
-    monkeypatch.setattr("tsgkit.models.srtsg.SMALLEST_TAG_SHARE", 0.0)
-    setting = Setting("branches", levels=levels, discount=PYP, classes=True)
-    made = refined(setting, setting.sampler())
-    fine = made.grammar()
-    words = setting.corpus.words
-    n_known = Counter(number % N_CLASSES for number in range(len(words)))
-    sums = sums_of(fine)
-    for (symbol, word), weight in zip(fine.lexical.tolist(), fine.lexical_weight.tolist(), strict=True):
-        if word >= len(words):
-            klass = setting.words.classes.index(fine.words[word])
-            n_words = 1.0 / setting.words.class_word_base[klass]
-            sums[symbol] += weight * (n_words - n_known[klass] - 1)
-    assert fine.words == [*words, *setting.words.classes]
-    assert sums == pytest.approx(np.ones(fine.n_symbols))
-
-
-@pytest.mark.parametrize("classes", [False, True])
-def test_raw_grammar_gives_words_the_same_tags(classes):
-    for bank in ("branches", "labels", "words"):
-        setting = Setting(bank, discount=PYP, classes=classes)
-        made = refined(setting, setting.sampler())
-        fine = made.grammar()
-        raw = made.raw_grammar(fine)
-        assert raw.words == fine.words
-        pairs = {(int(fine.label[symbol]), word) for symbol, word in fine.lexical.tolist()}
-        assert {tuple(row) for row in raw.lexical.tolist()} == pairs
-        assert (raw.lexical_weight > 0).all()
-
-
-def test_a_symbol_without_nodes_has_the_words_of_its_tag():
-    setting = Setting("labels", classes=True, n_groups=2, discount=PYP)
-    # All nodes of a label are in its first group.
-    first = np.array([np.flatnonzero(setting.subcategories.group_label == label)[0] for label in range(3)])
-    setting.groups = first[setting.trees.label]
-    sampler = setting.sampler()
-    reference, seating = setting.reference(), seating_of(sampler)
-    fine = refined(setting, sampler).grammar()
-    weights = {tuple(pair): weight for pair, weight in zip(fine.lexical.tolist(), fine.lexical_weight, strict=True)}
-    trees, number = setting.trees, setting.subcategories.number
-    for rule in np.flatnonzero(trees.rule_word >= 0).tolist():
-        for symbol in np.flatnonzero(setting.subcategories.exists).tolist():
-            if reference.label(symbol) == trees.rule_label[rule]:
-                expected = reference.predictive(seating, symbol, rule, -1, -1)
-                assert weights[number[symbol], trees.rule_word[rule]] == pytest.approx(expected, rel=1e-12)
-
-
-def test_grammar_of_a_treebank(treebank):
-    sampler = treebank.sampler()
-    mixed_sweeps(sampler, range(5))
-    made = refined(treebank, sampler)
-    fine = made.grammar()
-    coarse, symbol_map = made.projected(fine, treebank.subcategories.parent)
-    assert len(symbol_map) == fine.n_symbols
-    # What the class of new words leaves to other new words is missing.
-    for grammar in (fine, coarse, made.raw_grammar(fine)):
-        assert sums_of(grammar).max() < 1.0 + 1e-9
-    reference, seating = check(treebank, sampler)
-    index = GrammarIndex(fine)
-    for tree in range(2):
-        rows, words = rows_of(treebank, tree)
-        found = TreeScorer(index).log_weight(rows, *lexical_entries(fine, index, words))
-        assert found == pytest.approx(log(sum_of_refinements(treebank, reference, seating, tree)), rel=1e-9)
 
 
 # ---- what is refused --------------------------------------------------------------------------------------

@@ -289,17 +289,17 @@ class WithInsertion:
             rule_probability=np.array(self.probability), n_labels=self.sampler.n_labels, **columns,
         )  # fmt: skip
         reference = InsertionReference(own, *self.sampler.parameters().tolist(), stacked=self.stacked)
-        houses = Counter(), Counter()
+        totals = Counter(), Counter()
         for fragment, seats in self.seats.items():
-            for total, n in zip(houses, seats, strict=True):
+            for total, n in zip(totals, seats, strict=True):
                 total[reference.restaurant(fragment)] += n
 
         def weight(fragment):
-            house = reference.restaurant(fragment)
-            discount, strength = reference.hyper(house)
+            restaurant = reference.restaurant(fragment)
+            discount, strength = reference.hyper(restaurant)
             n, t = self.seats.get(fragment, (0, 0))
-            base = (strength + discount * houses[1][house]) * reference.base(fragment)
-            return (n - discount * t + base) / (strength + houses[0][house])
+            base = (strength + discount * totals[1][restaurant]) * reference.base(fragment)
+            return (n - discount * t + base) / (strength + totals[0][restaurant])
 
         return sum(reference.frozen_weight(state, weight) for state in reference.all_states())
 
@@ -424,8 +424,8 @@ def test_which_restaurants_share_parameters():
     mixed_sweeps(case.sampler, range(3))
     label = case.subcategories.label
     word_label = np.zeros(case.sampler.restaurants("word").shape[1], dtype=int)
-    house_of = case.sampler.word_restaurants()
-    word_label[house_of[house_of >= 0]] = case.trees.rule_label[house_of >= 0]
+    restaurant_of = case.sampler.word_restaurants()
+    word_label[restaurant_of[restaurant_of >= 0]] = case.trees.rule_label[restaurant_of >= 0]
     groups = {
         "dish": np.arange(len(label)),
         "rule": label,

@@ -19,7 +19,8 @@ import time
 from pathlib import Path
 
 from docopt import docopt
-from mutation.faults import FAULTS, Fault
+from mutation.fault import Fault
+from mutation.faults import FAULTS
 from processes import memory_limit
 
 ROOT = Path(__file__).parents[2]

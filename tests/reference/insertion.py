@@ -172,7 +172,7 @@ class InsertionReference(Reference):
                     weight *= pyp.n_seatings(own) * pyp.seating_weight(own, self.hyper(restaurant)[0])
                     weight *= base[fragment] ** len(own)
                 for restaurant, n in totals.items():
-                    weight *= pyp.house_weight(n, n_tables[restaurant], *self.hyper(restaurant))
+                    weight *= pyp.restaurant_weight(n, n_tables[restaurant], *self.hyper(restaurant))
                 weights[view(state, sizes)] += weight
         total = sum(weights.values())
         return {outcome: weight / total for outcome, weight in weights.items()}

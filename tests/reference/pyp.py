@@ -41,7 +41,7 @@ def seating_weight(sizes, discount):
     return prod(rising(1 - discount, 1, size - 1) for size in sizes)
 
 
-def house_weight(n_customers, n_tables, discount, strength):
+def restaurant_weight(n_customers, n_tables, discount, strength):
     """What the totals of a restaurant contribute to it."""
     if n_customers == 0:
         return 1.0
@@ -60,7 +60,7 @@ def seating_probability(seating, base, discount, strength):
     """
     n_customers = sum(sum(sizes) for sizes in seating.values())
     n_tables = sum(map(len, seating.values()))
-    return house_weight(n_customers, n_tables, discount, strength) * prod(
+    return restaurant_weight(n_customers, n_tables, discount, strength) * prod(
         base(dish) ** len(sizes) * seating_weight(sizes, discount) for dish, sizes in seating.items()
     )
 
@@ -74,7 +74,7 @@ def orders_probability(orders, base, discount, strength):
             for t in range(1, n + 1):
                 longer[before + t] += weight * stirling(n, t, discount) * base(dish) ** t
         n_tables = longer
-    return sum(weight * house_weight(len(orders), t, discount, strength) for t, weight in n_tables.items())
+    return sum(weight * restaurant_weight(len(orders), t, discount, strength) for t, weight in n_tables.items())
 
 
 def chi_square(observed, expected, smallest=5.0):

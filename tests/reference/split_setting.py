@@ -22,7 +22,7 @@ from tsgkit.models.srtsg import (
     refinements,
     split_levels,
 )
-from tsgkit.treebank import FlatCorpus
+from tsgkit.treebank import Binarization, FlatCorpus, Preparation, UnknownWords, load, prepare
 
 BANKS = {
     # Labels recur below themselves, so that a change of one node changes its neighbours' rules to each other's.
@@ -31,6 +31,7 @@ BANKS = {
     "labels": ["(S (N a) (V b))", "(S (N a) (V b))", "(S (N c) (V (V b)))"],
     "one tree": ["(TOP (X (Y (X a) (Y b)) (X c)))"],
     "words": ["(TOP (X a) (X b))", "(TOP (X c) (X a))", "(TOP (X b) (Y a))"],
+    "repeated": ["(TOP (X a))"] * 8,
     "many words": [f"(TOP (X w{number}))" for number in range(700)],
 }
 N_CLASSES = 2
@@ -111,6 +112,38 @@ class Setting:
             class_word_base=self.words.class_word_base.tolist(),
             **{"levels": split_levels(self.back_off, self.subcategories), **parameters, **options},
         )
+
+
+class TreebankSetting(Setting):
+    """Some real trees with classes, split twice."""
+
+    def __init__(self):
+        trees = list(islice(load("village", "dev"), 40))
+        self.corpus = prepare(trees, binarization=Binarization("right", 0), unknown=UnknownWords("signature", 0))
+        self.trees = number_rules(self.corpus)
+        self.words = Words.of(
+            self.corpus, self.trees, Preparation.from_dict(self.corpus.settings["preparation"]).lexicon
+        )
+        root = int(self.corpus.label[0])
+        split = Subcategories.whole(self.trees.n_labels).split(root)
+        self.subcategories = split.split(root)
+        first = np.random.default_rng(1).integers(0, 2, len(self.trees.label))
+        first *= split.n_options[self.trees.label] > 1
+        self.groups = split.number[2 * self.trees.label + first]
+        self.base, self.back_off = "frequency", UNREFINED_ROOT
+        self.parameters = np.tile([[0.5], [1.0]], (1, 4 * self.trees.n_labels + 1))
+
+
+def mixed_sweeps(sampler, iterations):
+    """All kinds of moves in turn."""
+    trace = []
+    for iteration in iterations:
+        trace.append(sampler.tree_sweep(iteration, 1.0 + iteration % 2, batch=1 + iteration % 3))
+        trace.append(sampler.type_sweep(iteration, 50))
+        if iteration % 3 == 0:
+            trace.append(sampler.type_sweep(iteration + 1000, 5, 2.0, onto_used=True))
+        trace.append(sampler.resample_parameters(iteration, hyper=iteration % 4 > 0))
+    return trace
 
 
 def cell_names(sampler):

@@ -141,8 +141,8 @@ class Reference:
                 discount, strength = self.pair(kind, self.label_of_restaurant(kind, place))
                 sizes = [size for own in dishes.values() for size in own]
                 result += sum(log(strength + discount * table) for table in range(1, len(sizes)))
-                result -= sum(log(strength + guest) for guest in range(1, sum(sizes)))
-                result += sum(log(guest - discount) for size in sizes for guest in range(1, size))
+                result -= sum(log(strength + customer) for customer in range(1, sum(sizes)))
+                result += sum(log(customer - discount) for size in sizes for customer in range(1, size))
                 result += sum(len(own) * log(self.base(kind, place, dish)) for dish, own in dishes.items())
         return result
 
@@ -184,7 +184,7 @@ class Reference:
 
     def weight(self, discount, strength, restaurants):
         return prod(
-            pyp.house_weight(sum(n for n, _ in own), sum(t for _, t in own), discount, strength)
+            pyp.restaurant_weight(sum(n for n, _ in own), sum(t for _, t in own), discount, strength)
             * prod(pyp.stirling(n, t, discount) for n, t in own)
             for own in restaurants
         )

@@ -122,7 +122,7 @@ class Reference:
                 n_tables[name] += t
                 weight *= pyp.stirling(n, t, self.parameters(name)[0])
             for name, n in totals.items():
-                weight *= pyp.house_weight(n, n_tables[name], *self.parameters(name))
+                weight *= pyp.restaurant_weight(n, n_tables[name], *self.parameters(name))
             yield tables, weight
 
     @cache  # noqa: B019
@@ -326,7 +326,7 @@ class Frozen:
             else:
                 result += len(own) * log(reference.orders_of(name, dish)[1])
         return result + sum(
-            log(pyp.house_weight(*total, *reference.parameters(name))) for name, total in totals.items()
+            log(pyp.restaurant_weight(*total, *reference.parameters(name))) for name, total in totals.items()
         )
 
     def trees(self):

@@ -91,7 +91,7 @@ class Reference:
                     weight *= pyp.n_seatings(own) * pyp.seating_weight(own, self.discount[label])
                     weight *= base[fragment] ** len(own)
                 for label, n in totals.items():
-                    weight *= pyp.house_weight(n, n_tables[label], self.discount[label], self.strength[label])
+                    weight *= pyp.restaurant_weight(n, n_tables[label], self.discount[label], self.strength[label])
                 weights[view(sites, sizes)] += weight
         total = sum(weights.values())
         return {outcome: weight / total for outcome, weight in weights.items()}

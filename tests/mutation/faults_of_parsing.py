@@ -1,0 +1,133 @@
+# ruff: noqa: E501 (lines of code are quoted as they stand)
+"""Deliberate faults in the chart and in what is read off it."""
+
+from mutation.fault import Fault
+
+CHART = "ext/tsgkit/_chart.pyx"
+CELLS = "ext/tsgkit/_chart_cells.pxd"
+SEMIRING = "ext/tsgkit/_semiring.pxd"
+BINARY_RULES = "ext/tsgkit/_binary_rules.pxd"
+INSIDE = "ext/tsgkit/_inside.pyx"
+OUTSIDE = "ext/tsgkit/_outside.pyx"
+PRUNING = "ext/tsgkit/_pruning.pyx"
+DERIVATIONS = "ext/tsgkit/_derivations.pyx"
+POSTERIORS = "ext/tsgkit/_posteriors.pyx"
+TREE_SCORE = "ext/tsgkit/_tree_score.pyx"
+VECTORS = "ext/tsgkit/vector_kernels.hpp"
+
+CHART_TESTS = "tests/parsing/test_chart.py"
+PRUNING_TESTS = "tests/parsing/test_pruning.py"
+DERIVATION_TESTS = "tests/parsing/test_derivations.py"
+FOREST_TESTS = "tests/parsing/test_forest.py"
+OOM_TESTS = "tests/oom/test_oom.py::test_kernels"
+TREE_SCORE_TESTS = "tests/parsing/test_tree_score.py"
+
+FAULTS = [
+    # ---- the chart
+    Fault(
+        "last split point left out",
+        BINARY_RULES,
+        "children.pair, children.first, children.n_splits = pair, first, last - first + 1",
+        "children.pair, children.first, children.n_splits = pair, first, last - first",
+        "_inside _outside _posteriors",
+        CHART_TESTS,
+    ),
+    Fault("a row does not grow", CELLS, "    slot.high = end\n", "", "_inside", CHART_TESTS),
+    Fault(
+        "cycles closed by the best path in sums",
+        SEMIRING,
+        "    semiring.closures = grammar.cycle_sums\n",
+        "    semiring.closures = grammar.cycle_best\n",
+        "_inside _outside",
+        CHART_TESTS,
+    ),
+    Fault(
+        "a forbidden symbol is stored",
+        INSIDE,
+        "    if value > 0.0 and is_allowed(cells, cell_of(cells, start, end), symbol):\n",
+        "    if value > 0.0:\n",
+        "_inside",
+        PRUNING_TESTS,
+    ),
+    Fault(
+        "a sum of outside values in the best derivation",
+        SEMIRING,
+        "        max_scaled(target, source, factor, n)\n",
+        "        add_scaled(target, source, factor, n)\n",
+        "_outside",
+        CHART_TESTS,
+    ),
+    Fault(
+        "a cycle closed upwards in the outside pass",
+        OUTSIDE,
+        "        apply_closure(cells, semiring, cycle, 1, size)\n",
+        "        apply_closure(cells, semiring, cycle, size, 1)\n",
+        "_outside",
+        CHART_TESTS,
+    ),
+    Fault(
+        "a failed allocation leaves sums behind",
+        CHART,
+        "            abandon_cells(&self.cells)\n",
+        "            pass\n",
+        "_chart",
+        OOM_TESTS,
+    ),
+    Fault(
+        "the share of a label is that of its last symbol",
+        PRUNING,
+        "                shares[label] = plus(semiring, shares[label], share)\n",
+        "                shares[label] = share\n",
+        "_pruning",
+        PRUNING_TESTS,
+    ),
+    Fault(
+        "sum for maximum in short products",
+        VECTORS,
+        "        const double product = left[k] * right[k];\n        best = product > best ? product : best;\n    }\n    return best;\n}\n\ninline void add_scaled",
+        "        const double product = left[k] * right[k];\n        best += product;\n    }\n    return best;\n}\n\ninline void add_scaled",
+        "_inside",
+        CHART_TESTS,
+    ),
+    # ---- what is read off the chart
+    Fault(
+        "derivations with swapped children",
+        DERIVATIONS,
+        "    return node_of(choice.right, choice.split, node.end)\n",
+        "    return node_of(choice.left, choice.split, node.end)\n",
+        "_derivations",
+        DERIVATION_TESTS,
+    ),
+    Fault(
+        "the last choice is never drawn",
+        DERIVATIONS,
+        "    target = uniform(generator) * total\n",
+        "    target = uniform(generator) * total * 0.5\n",
+        "_derivations",
+        DERIVATION_TESTS,
+    ),
+    Fault(
+        "posterior of a unary rule without its child",
+        POSTERIORS,
+        "posterior = grammar.down.weight[edge] * collector.outside[symbol] * inside_of(cells, start, end, child)\n",
+        "posterior = grammar.down.weight[edge] * collector.outside[symbol]\n",
+        "_posteriors",
+        FOREST_TESTS,
+    ),
+    Fault(
+        "a bridge taken for a unary rule",
+        TREE_SCORE,
+        "                if not grammar.up.is_bridge[edge] and grammar.label[grammar.up.other[edge]] == label:\n",
+        "                if grammar.label[grammar.up.other[edge]] == label:\n",
+        "_tree_score",
+        TREE_SCORE_TESTS,
+    ),
+    Fault(
+        "a tree's scale forgotten",
+        TREE_SCORE,
+        "            log_scale[0] += log(largest)\n",
+        "            log_scale[0] += 0.0\n",
+        "_tree_score",
+        TREE_SCORE_TESTS,
+    ),
+]
