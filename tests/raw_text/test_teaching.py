@@ -2,7 +2,10 @@
 
 import gzip
 import json
+import lzma
 import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -101,8 +104,9 @@ def test_compressed_text_and_several_files_are_one_text(tmp_path, text):
         (b"The man left .\n\x00\x01\x02\n", "2: a null character: this is no text file"),
         (b"\xff\xfe\x80\x81", "1:1: not valid utf-8"),
         (gzip.compress(b"The man left .\n" * 100, mtime=0)[:40], "damaged or cut short"),
+        (lzma.compress(b"The man left .\n" * 100)[:-20], "damaged or cut short"),
     ],
-    ids=["null", "bytes", "gzip"],
+    ids=["null", "bytes", "gzip", "xz"],
 )
 def test_what_is_no_text_is_an_error_with_its_place(tmp_path, content, message):
     path = tmp_path / "raw"
@@ -124,6 +128,30 @@ def test_text_without_sentences_is_refused(tmp_path, gold, content):
     path.write_text(content)
     with pytest.raises(UsageError, match="no sentences of at most 20 words"):
         teaching_in(tmp_path, gold, path)
+
+
+@pytest.mark.slow
+def test_a_gigabyte_of_text_is_streamed(tmp_path):
+    """All of it is read, since its lines are too long; memory is that of a line."""
+    path = tmp_path / "raw"
+    line = b"the man left and " * 60_000 + b"\n"
+    n_lines = (1 << 30) // len(line) + 1
+    with open(path, "wb") as file:
+        for _ in range(n_lines):
+            file.write(line)
+        file.write(b"the man left .\n")
+    script = (
+        "import resource; from tsgkit.raw_text import RawSentences, RawTextSettings;"
+        "raw = RawSentences(['raw'], RawTextSettings());"
+        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss;"
+        "print(list(raw), raw.counts['too_long'], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
+    path.unlink()
+    sentences, too_long, kilobytes = done.stdout.rsplit(maxsplit=2)
+    assert sentences == "['the man left .']"
+    assert int(too_long) == n_lines
+    assert int(kilobytes) < 100_000
 
 
 def test_stdin_is_refused():
