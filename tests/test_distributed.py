@@ -261,6 +261,16 @@ def test_ctrl_c_stops_chains_on_a_cluster(cluster, tmp_path):
     assert not (tmp_path / "m.chain02").exists()
 
 
+def test_learning_from_raw_text_on_a_cluster_is_the_same(cluster, tmp_path):
+    cluster.workers(1)
+    (tmp_path / "text").write_text("".join(SENTENCES), encoding="utf-8")
+    common = ["-q", "--model=tsg", "--iterations=4", "--average=1", "--raw=text", "--teachers=2", "--raw-sentences=20"]
+    for name, options in (("here", []), ("there", [*on(cluster), "--jobs=2"])):
+        command = [sys.executable, "-m", "tsgkit", "train", *common, *options, f"--output={name}", "village:dev"]
+        subprocess.run(command, cwd=tmp_path, check=True)
+    assert (tmp_path / "here").read_bytes() == (tmp_path / "there").read_bytes()
+
+
 def test_no_scheduler_and_no_worker(cluster, monkeypatch, tmp_path):
     monkeypatch.setattr(dask_cluster, "SECONDS_FOR_WORKERS", 0.5)
     with pytest.raises(UsageError, match="no Dask scheduler answers there"):
