@@ -13,7 +13,7 @@ PYTEST = $(BIN)/pytest --numprocesses=$(JOBS) --dist=loadgroup
 
 .PHONY: help build test test-slow test-all test-checked test-diagnostics test-integrations test-asan test-valgrind test-pythons coverage \
 	lint ruff cython-lint mypy format docs layers screenshots pictures pages sdist-check adopt-build demo clean fuzz mutation io-faults kills oom soak \
-	bench-eval bench-parse bench-train bench-scaling bench-stream bench-read bench-load exp-headline exp-pcfg exp-cohn2010 exp-shindo2011 \
+	bench-eval bench-parse bench-train bench-scaling bench-stream bench-read bench-load bench-classes exp-headline exp-pcfg exp-cohn2010 exp-shindo2011 \
 	exp-shindo2012
 
 help:  ## this list
@@ -133,6 +133,9 @@ soak: build  ## measure the memory over 100,000 parses and 1,000 iterations of e
 
 bench-read: build  ## measure the reader of TIGER-XML: tokens per second, memory (TREES=100000)
 	$(RUN) -m tools.bench.read --trees=$(or $(TREES),100000)
+
+bench-classes: build  ## measure how well the classes of unknown words predict their tags
+	$(RUN) -m tools.bench.classes
 
 bench-load: build  ## measure the web server under load: requests per second, latency, refused requests
 	$(RUN) -m tools.bench.load

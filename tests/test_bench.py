@@ -46,6 +46,19 @@ def table(text, first_cell):
     return [re.split(r" {2,}", line) for line in block[0].splitlines()]
 
 
+def test_classes_of_unknown_words(bench):
+    head, *rows = table(bench("classes"), "treebank")
+    assert head[-2:] == ["tags predicted, %", "bits"]
+    assert [row[1] for row in rows] == ["1"] * 4 + ["5"] * 4
+    by_model = {row[3]: row for row in rows[:4]}
+    assert by_model["one"][4] == "1"
+    assert len({row[2] for row in by_model.values()}) == 1  # the same unknown words
+    # Finer classes predict more tags, with fewer bits.
+    assert float(by_model["unicode"][5]) > float(by_model["three"][5]) >= float(by_model["one"][5])
+    assert float(by_model["unicode"][6]) < float(by_model["one"][6])
+    assert "go together" in bench("classes", "--train=x", code=2)
+
+
 @pytest.mark.slow
 def test_parse_on_the_bundled_treebank(bench):
     text = bench("parse", *TINY, "--treebanks=village", "--errors=3", "--nltk=1", "--longest=20")
