@@ -45,4 +45,6 @@ def test_other_files(tsgkit, files):
     assert "empty: an empty file" in out
     assert "damaged: a damaged file of tsgkit" in out
     assert "village:test: a treebank\n" in out
-    assert "nothing: " in tsgkit("info", "nothing").stdout
+    (files / "my.toml").write_text("title = 'mine'\n")
+    out = tsgkit("info", "nothing", "my.toml", code=2).stdout
+    assert out.startswith("nothing: there is no such file\nmy.toml: the preset of a treebank")

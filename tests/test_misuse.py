@@ -4,6 +4,7 @@ import pytest
 
 from tsgkit.errors import did_you_mean
 from tsgkit.misuse import misuse
+from tsgkit.usage import usage_text
 
 USAGE = """Do something.
 
@@ -34,6 +35,8 @@ Options:
         (["--lits"], "no option --lits; did you mean --list?"),
         (["--zzz"], "no option --zzz"),
         (["-qx"], "no option -x"),
+        (["-limit", "3"], "no option -limit; did you mean --limit?"),
+        (["-limit=3"], "no option -limit; did you mean --limit?"),
         (["a", "-i"], "--into needs a value: --into=FILE"),
         (["--list=3"], "--list takes no value"),
         (["--into=f", "--into=g", "a"], "--into is given twice"),
@@ -44,6 +47,15 @@ Options:
 )
 def test_problems(given, problem):
     assert misuse(USAGE, given) == problem
+
+
+def test_options_of_other_parsers_are_known():
+    usage = usage_text("parse")
+    assert misuse(usage, ["m", "--goldpos"]) == "no option --goldpos; did you mean --tags?"
+    assert misuse(usage, ["m", "-useGoldPOS"]) == "no option -useGoldPOS; did you mean --tags?"
+    assert misuse(usage, ["m", "-k", "5"]) == "no option -k; did you mean --kbest?"
+    assert misuse(usage, ["m", "-kbest", "5"]) == "no option -kbest; did you mean --kbest?"
+    assert misuse(usage_text("eval"), ["-p", "new.prm", "a", "b"]) == "no option -p; did you mean --params?"
 
 
 def test_a_guess_is_made_only_if_something_is_similar():

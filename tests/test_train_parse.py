@@ -513,6 +513,16 @@ def test_trees_are_parsed_and_scored_at_once(tsgkit, model, tmp_path):
     assert "--kbest" in tsgkit("parse", "--from-trees", "--kbest=2", model, "-i", "village:dev", code=2).stderr
 
 
+def test_a_file_of_sentences_is_no_model(tsgkit, tmp_path):
+    """As a user of other parsers would give it."""
+    tsgkit("train", "-q", "--model=cfg", "-o", "m.model", "village:dev")
+    (tmp_path / "words.txt").write_text("The old man smiled .\n")
+    error = tsgkit("parse", "m.model", "words.txt", code=2).stderr
+    assert error == "tsgkit: words.txt: not a model; sentences are read from --input=words.txt, or from stdin\n"
+    error = tsgkit("parse", "words.txt", code=2).stderr
+    assert error == "tsgkit: words.txt: not a tsgkit file; `tsgkit info` says what it is\n"
+
+
 def test_the_default_model_is_srtsg(tsgkit):
     options = ["--splits=1", "--split-iterations=2", "--joint-iterations=1", "--average=1", "--log=train.log"]
     done = tsgkit("train", *options, "village:dev", "-o", "m")

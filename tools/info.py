@@ -20,9 +20,9 @@ from typing import Any
 
 from tsgkit.archive import ArchiveError, archive_header, is_archive
 from tsgkit.cli import command, parse_arguments
-from tsgkit.errors import TsgkitError
+from tsgkit.errors import EXIT_USAGE, TsgkitError
 from tsgkit.files import open_output
-from tsgkit.treebank.sources import read_trees, recognised_format
+from tsgkit.treebank.sources import NLTK_PREFIX, find_files, read_trees, recognised_format
 from tsgkit.treebank.trees import words
 
 # By the end of the name: files that tsgkit writes beside others.
@@ -31,9 +31,11 @@ BESIDE = {
     ".partial.json": "the journal of an unfinished `tsgkit parse`",
     ".tsv": "a table of all iterations of a training",
     ".prm": "EVALB parameters",
+    ".toml": "the preset of a treebank, for --treebank",
     ".html": "a page",
     ".svg": "a picture",
 }
+MISSING = "there is no such file"
 TITLES = {
     "model": "a trained model",
     "corpus": "a prepared corpus, for `tsgkit train`",
@@ -46,10 +48,22 @@ def facts_of(path: str) -> dict[str, Any]:
     """What is known about a file."""
     if os.path.isfile(path) and is_archive(path):
         return archive_facts(path)
+    if is_missing(path):
+        return {"file": path, "is": MISSING}
     for ending, title in sorted(BESIDE.items(), key=lambda pair: -len(pair[0])):
         if path.endswith(ending):
             return {"file": path, "is": title, "bytes": os.path.getsize(path)}
     return treebank_facts(path)
+
+
+def is_missing(path: str) -> bool:
+    """Whether there is nothing of this name, neither a file or folder nor another source of trees."""
+    if os.path.exists(path) or path.startswith(NLTK_PREFIX):
+        return False
+    try:
+        return not find_files(path)
+    except TsgkitError:
+        return True
 
 
 def archive_facts(path: str) -> dict[str, Any]:
@@ -142,14 +156,16 @@ def shown_value(value: Any) -> str:
 def main(argv: list[str]) -> int:
     """Print what is known about each file."""
     arguments = parse_arguments(__doc__, argv)
+    any_missing = False
     with open_output() as file:
         for path in arguments["FILE"]:
             try:
                 facts = facts_of(path)
             except ArchiveError as error:
                 facts = {"file": path, "is": f"a damaged file of tsgkit ({error})"}
+            any_missing |= facts["is"] == MISSING
             file.write(json.dumps(facts, ensure_ascii=False) + "\n" if arguments["--json"] else text_of(facts))
-    return 0
+    return EXIT_USAGE if any_missing else 0
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ from typing import Any, Protocol, TextIO
 from nltk.tree import Tree
 
 from tsgkit import __version__
-from tsgkit.archive import file_content
+from tsgkit.archive import ZIP_START, file_content
 from tsgkit.cli import choice, command, integer, parse_arguments
 from tsgkit.distributed import Backend
 from tsgkit.errors import TreebankError, UsageError
@@ -117,6 +117,9 @@ class Models:
 
     def __init__(self, names: Sequence[str], contents: Sequence[bytes]) -> None:
         self.names, self.contents = names, contents
+        for name, content in zip(names[1:], contents[1:], strict=True):
+            if content and not content.startswith(ZIP_START):
+                raise UsageError(f"{name}: not a model; sentences are read from --input={name}, or from stdin")
 
     @cached_property
     def first(self) -> Model:

@@ -23,6 +23,7 @@ from tsgkit.errors import OverwriteError, TsgkitError
 from tsgkit.files import TooLongError, new_file, whole_text
 from tsgkit.overwriting import SEAL_LENGTH, SEAL_NAME, is_sealed, may_replace_anything, note_input
 
+ZIP_START = b"PK"
 HEADER = "header"
 MEMBER_NAME = re.compile(r"[a-z][a-z0-9_.]{0,63}\.npy")
 MAX_MEMBERS = 1000
@@ -213,6 +214,8 @@ def check_seal(content: bytes, path: str | os.PathLike[str]) -> None:
     """Raise an error if the bytes are not those that were written."""
     body, trailer = content[:-SEAL_LENGTH], content[-SEAL_LENGTH:]
     if not trailer.startswith(SEAL_NAME):
+        if content and not content.startswith(ZIP_START):
+            raise ArchiveError(f"{os.fspath(path)}: not a tsgkit file; `tsgkit info` says what it is")
         raise ArchiveError(f"{os.fspath(path)}: not a whole tsgkit file (it does not end with a checksum)")
     if trailer[len(SEAL_NAME) :] != hashlib.sha256(body).hexdigest().encode("ascii"):
         raise ArchiveError(f"{os.fspath(path)}: not a whole tsgkit file (damaged: its checksum is wrong)")

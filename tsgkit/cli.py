@@ -159,7 +159,7 @@ def main(argv: list[str]) -> int:
         return 0
     name, *rest = argv
     if name not in command_names():
-        guess = did_you_mean(name, command_names())
+        guess = did_you_mean(name, [*command_names(), "--version", "--help"])
         raise UsageError(f"no command {name!r}{guess or '; there are ' + ', '.join(command_names())}")
     if shown_at_once(name, rest):
         return 0

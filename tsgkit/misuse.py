@@ -6,11 +6,26 @@ that does not exist, the value or argument that is missing, or the one that is t
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from tsgkit.errors import did_you_mean
 from tsgkit.usage import OptionText, option_texts
+
+# What options of EVALB, the Berkeley parser and disco-dop are called here, by their names in lower case.
+ELSEWHERE = {
+    "goldpos": "--tags",
+    "usegoldpos": "--tags",
+    "tagged": "--tags",
+    "inputfile": "--input",
+    "outputfile": "--output",
+    "nthreads": "--threads",
+    "numproc": "--jobs",
+    "k": "--kbest",
+    "n": "--kbest",
+    "p": "--params",
+    "i": "--input",
+}
 
 
 @dataclass(frozen=True)
@@ -100,7 +115,7 @@ def take_long(word: str, rest: list[str], texts: Sequence[OptionText], given: Gi
     by_name = {each: text for text in texts for each in text.names if each.startswith("--")}
     matches = [name] if name in by_name else [each for each in by_name if each.startswith(name)]
     if not matches:
-        given.problem = f"no option {name}{did_you_mean(name, by_name)}"
+        given.problem = f"no option {name}{meant(name, by_name)}"
     elif len(matches) > 1:
         given.problem = f"{name} can be {', '.join(matches[:-1])} or {matches[-1]}"
     else:
@@ -109,14 +124,33 @@ def take_long(word: str, rest: list[str], texts: Sequence[OptionText], given: Gi
 
 def take_short(letters: str, rest: list[str], texts: Sequence[OptionText], given: Given) -> None:
     by_letter = {name[1:]: text for text in texts for name in text.names if not name.startswith("--")}
+    long_names = [name for text in texts for name in text.names if name.startswith("--")]
+    whole = letters.partition("=")[0]
     for place, letter in enumerate(letters):
         if letter not in by_letter:
-            given.problem = f"no option -{letter}"
+            # A long option with one dash, as other programs have them, or a letter.
+            name = whole if len(whole) > 1 and meant(whole, long_names) else letter
+            given.problem = f"no option -{name}{meant(name, long_names)}"
             return
         if by_letter[letter].value:
             take_option(by_letter[letter], place + 1 < len(letters), rest, given)
             return
         given.options[by_letter[letter].long] += 1
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """A guess at what a wrong option should have been, as the end of a sentence; empty if nothing is similar.
+
+    Examples
+    --------
+    >>> meant("-kbest", ["--kbest", "--tags"]), meant("--goldPOS", ["--kbest", "--tags"]), meant("x", ["--tags"])
+    ('; did you mean --kbest?', '; did you mean --tags?', '')
+    """
+    bare, names = name.strip("-"), list(known)
+    other = ELSEWHERE.get(bare.lower())
+    if other in names:
+        return f"; did you mean {other}?"
+    return did_you_mean(f"--{bare}", names) if len(bare) > 1 else ""
 
 
 def take_option(text: OptionText, has_value: bool, rest: list[str], given: Given) -> None:

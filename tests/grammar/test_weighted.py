@@ -249,7 +249,7 @@ def test_wrong_arrays_never_load(tmp_path, array):
 def test_other_files_never_load(tmp_path):
     path = tmp_path / "x.npz"
     path.write_bytes(b"not a zip")
-    with pytest.raises(ArchiveError, match="not a whole tsgkit file"):
+    with pytest.raises(ArchiveError, match=r"not a (whole )?tsgkit file"):
         WeightedGrammar.load(path)
     write_archive(path, "corpus", 1, {}, {})
     with pytest.raises(ArchiveError, match="a grammar is needed here, this file holds: corpus"):

@@ -106,7 +106,7 @@ def test_a_failed_save_leaves_the_old_file(model, path, monkeypatch):
 @pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"(TOP (NN dog))\n"])
 def test_other_files(tmp_path, content):
     (tmp_path / "model").write_bytes(content)
-    with pytest.raises(ArchiveError, match="not a whole tsgkit file"):
+    with pytest.raises(ArchiveError, match=r"not a (whole )?tsgkit file"):
         Model.load(tmp_path / "model")
 
 
