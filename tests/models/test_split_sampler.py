@@ -69,25 +69,16 @@ def test_tables_have_the_sizes_that_they_should(move):
     """Of the customers and tables of a dish, the sizes of its tables depend on the discount alone."""
     setting = Setting("repeated", levels=3, discount=(0.7,))
     sampler = setting.sampler()
-    seen = defaultdict(Counter)
+    seen = defaultdict(list)
     for iteration in range(60000):
         move(sampler, iteration)
         if iteration % 10 == 0:
             for kind, places in seating_of(sampler).items():
-                for dishes in places.values():
-                    for sizes in dishes.values():
-                        seen[kind, sum(sizes), len(sizes)][tuple(sorted(sizes, reverse=True))] += 1
-    n_compared = 0
-    for (kind, n_customers, n_tables), found in seen.items():
-        expected = {
-            sizes: pyp.n_seatings(sizes) * pyp.seating_weight(sizes, 0.7) / pyp.stirling(n_customers, n_tables, 0.7)
-            for sizes in pyp.partitions(n_customers)
-            if len(sizes) == n_tables
-        }
-        if len(expected) > 1 and found.total() > 200:
-            assert pyp.chi_square(found, expected) > LIKELY, (kind, n_customers, n_tables)
-            n_compared += 1
-    assert n_compared > 3
+                seen[kind] += [sizes for dishes in places.values() for sizes in dishes.values()]
+    for kind in ("rule", "base"):
+        p_values = list(pyp.p_values_of_sizes(seen[kind], 0.7))
+        assert len(p_values) > 3
+        assert min(p_values) > LIKELY, kind
 
 
 @cache

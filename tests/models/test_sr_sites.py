@@ -1,6 +1,6 @@
 """The sampler of sites on refined trees against exact posteriors, its own counts, and the grammar it exports."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import replace
 from itertools import pairwise, product
 from math import exp
@@ -33,6 +33,7 @@ BANKS = {
     "short": ["(TOP (X (X a)))", "(TOP (X (X b)))"],
     "distinct": ["(TOP (X (Y a)))", "(TOP (X (Y a)))"],
     "labels": ["(S (NP (D a) (N b)) (V c))", "(S (NP (D a) (N b)) (V c))"],
+    "repeated": ["(TOP (X (X a)))"] * 8,
     "insertions": ["(TOP (X (X (X a) (Y b)) (Y b)))", "(TOP (X (Y b) (X a)))", "(TOP (X (X a)))"],
 }
 
@@ -108,6 +109,7 @@ class Case:
 MOVES = {
     "blocked": lambda sampler, iteration: sampler.blocked_sweep(iteration),
     "joint": lambda sampler, iteration: sampler.blocked_sweep(iteration, joint=True),
+    "batches": lambda sampler, iteration: sampler.blocked_sweep(iteration, batch=3, threads=2),
     "local": lambda sampler, iteration: sampler.local_sweep(iteration),
     "redraw": lambda sampler, iteration: sampler.redraw(iteration, [iteration % 2]),
 }
@@ -149,6 +151,29 @@ def test_posterior(bank, options, move):
     expected = case.reference.posterior(case.symbols.tolist(), move == "joint", whole)
     seen = case.frequencies(move, n=4000, thin=4, joint=move == "joint")
     assert pyp.chi_square(seen, expected) > 1e-3
+
+
+@pytest.mark.statistics
+@pytest.mark.parametrize(("stop", "kind"), [(0.1, "refined"), (0.9, "dish")])
+@pytest.mark.parametrize("move", ["blocked", "batches", "joint", "local"])
+def test_tables_have_the_sizes_that_they_should(move, stop, kind):
+    """Of the customers and tables of a dish, the sizes of its tables depend on the discount alone."""
+    case = Case("repeated")
+    sampler, discount = case.sampler, 0.7
+    sampler.set_parameters(np.vstack([np.full(sampler.n_pairs, discount), sampler.parameters()[1]]))
+    sampler.set_stops(np.full(sampler.n_labels, stop))
+    sampler.start(np.searchsorted(case.subcategories.label, case.trees.label))
+    seen = []
+    for iteration in range(20000):
+        MOVES[move](sampler, iteration)
+        if iteration % 5 == 0:
+            sizes = defaultdict(tuple)
+            for dish, size, *n_tables in sampler.seating()[kind].tolist():
+                sizes[dish] += (size,) * (n_tables[0] if n_tables else 1)
+            seen += sizes.values()
+    p_values = list(pyp.p_values_of_sizes(seen, discount, 100))
+    assert len(p_values) > 1
+    assert min(p_values) > 1e-4
 
 
 @pytest.mark.statistics

@@ -12,6 +12,9 @@ OUTSIDE = "ext/tsgkit/_outside.pyx"
 PRUNING = "ext/tsgkit/_pruning.pyx"
 DERIVATIONS = "ext/tsgkit/_derivations.pyx"
 POSTERIORS = "ext/tsgkit/_posteriors.pyx"
+TREE_RANKING = "ext/tsgkit/_tree_ranking.pyx"
+TREE_OPTIONS = "ext/tsgkit/_tree_options.pyx"
+CELL_CLOSING = "ext/tsgkit/_cell_closing.pyx"
 TREE_SCORE = "ext/tsgkit/_tree_score.pyx"
 VECTORS = "ext/tsgkit/vector_kernels.hpp"
 
@@ -20,6 +23,8 @@ PRUNING_TESTS = "tests/parsing/test_pruning.py"
 DERIVATION_TESTS = "tests/parsing/test_derivations.py"
 FOREST_TESTS = "tests/parsing/test_forest.py"
 OOM_TESTS = "tests/oom/test_oom.py::test_kernels"
+RANKING_TESTS = "tests/parsing/test_tree_ranking.py"
+CLOSING_TESTS = "tests/models/test_closing.py"
 TREE_SCORE_TESTS = "tests/parsing/test_tree_score.py"
 
 FAULTS = [
@@ -129,5 +134,79 @@ FAULTS = [
         "            log_scale[0] += 0.0\n",
         "_tree_score",
         TREE_SCORE_TESTS,
+    ),
+    # ---- closing cells
+    Fault(
+        "a step of learning without the squares before",
+        CELL_CLOSING,
+        "        weights[0][place] -= STEP * derivative / sqrt(squares[0][place])\n",
+        "        weights[0][place] -= STEP * derivative / sqrt(derivative * derivative)\n",
+        "_cell_closing",
+        CLOSING_TESTS,
+    ),
+    Fault(
+        "the word after a span is its last one",
+        CELL_CLOSING,
+        "last = scores.around[end + 1], after = scores.around[end + 2]",
+        "last = scores.around[end + 1], after = scores.around[end + 1]",
+        "_cell_closing",
+        CLOSING_TESTS,
+    ),
+    Fault(
+        "cells of single words may be closed",
+        CELL_CLOSING,
+        "if end == start + 1 or end - start == n_words:",
+        "if end - start == n_words:",
+        "_cell_closing",
+        CLOSING_TESTS,
+    ),
+    # ---- the k best trees
+    Fault(
+        "combinations of trees come twice",
+        TREE_RANKING,
+        "            if candidate.left_number == 1:\n",
+        "            if candidate.left_number >= 1:\n",
+        "_tree_ranking",
+        RANKING_TESTS,
+    ),
+    Fault(
+        "another derivation is another tree",
+        TREE_RANKING,
+        "        if self.is_chart and self.is_seen(number, -1, tree):\n",
+        "        if False:\n",
+        "_tree_ranking",
+        RANKING_TESTS,
+    ),
+    Fault(
+        "paths of unary rules may repeat a label",
+        TREE_RANKING,
+        "            if not self.is_chart and self.is_on_path(number, last, option.left):\n",
+        "            if False:\n",
+        "_tree_ranking",
+        RANKING_TESTS,
+    ),
+    Fault(
+        "the next tree of the right child is left out",
+        TREE_RANKING,
+        "                candidate.right_number += 1\n",
+        "                candidate.right_number += 2\n",
+        "_tree_ranking",
+        RANKING_TESTS,
+    ),
+    Fault(
+        "options without the last split point",
+        TREE_OPTIONS,
+        "        for split in range(low, high + 1):\n",
+        "        for split in range(low, high):\n",
+        "_tree_options",
+        RANKING_TESTS,
+    ),
+    Fault(
+        "edges of an item in the place of the next",
+        TREE_OPTIONS,
+        "        start[0][item] = start[0][item + 1]\n",
+        "        pass\n",
+        "_tree_options",
+        RANKING_TESTS,
     ),
 ]

@@ -2,9 +2,11 @@
 
 from mutation.fault import Fault
 
+SUFFIXES = "tsgkit/models/suffixes.py"
 BACK_OFF = "ext/tsgkit/_backoff.pxd"
 REFINED_RULES = "ext/tsgkit/_refined_rules.pyx"
 RULE_LIST = "ext/tsgkit/_rule_list.pxd"
+REFINED_BASE = "ext/tsgkit/_refined_base.pyx"
 REFINED_SEATING = "ext/tsgkit/_refined_seating.pyx"
 REFINED_BLOCKED = "ext/tsgkit/_refined_blocked.pyx"
 REFINED_TRACKING = "ext/tsgkit/_refined_tracking.pyx"
@@ -17,6 +19,7 @@ REFINED_PARAMETERS = "ext/tsgkit/_refined_parameters.pyx"
 BACK_OFF_TESTS = "tests/models/test_back_off.py"
 SPLIT_TESTS = "tests/models/test_split_sampler.py"
 SITE_TESTS = "tests/models/test_sr_sites.py"
+SUFFIX_TESTS = "tests/models/test_suffixes.py"
 BATCH_TESTS = "tests/models/test_sr_batches.py"
 
 FAULTS = [
@@ -150,6 +153,14 @@ FAULTS = [
         "_split_moves",
         SPLIT_TESTS,
     ),
+    Fault(
+        "trees of a batch stay frozen",
+        SPLIT_TREES,
+        "    elif work.first == 0 and work.size > 1:\n        roll_back(&part.seatings, 0)\n",
+        "",
+        "_split_trees",
+        SPLIT_TESTS,
+    ),
     # ---- sites on refined trees
     Fault(
         "stopping of sites from the wrong counts",
@@ -182,5 +193,102 @@ FAULTS = [
         "                pass\n",
         "_refined_tracking",
         BATCH_TESTS,
+    ),
+    Fault(
+        "nodes inside a refined fragment do not count",
+        REFINED_BASE,
+        "            result += state.stops.log_internal[state.trees.label[below]]\n",
+        "            pass\n",
+        "_refined_base",
+        SITE_TESTS,
+    ),
+    Fault(
+        "the scale of a refined fragment forgotten",
+        REFINED_BASE,
+        "    return log(largest)\n",
+        "    return 0.0\n",
+        "_refined_base",
+        SITE_TESTS,
+    ),
+    Fault(
+        "refinements drawn as if the parent were the first subcategory",
+        REFINED_BASE,
+        "            drawn.parent = refinement[0][item - 1]\n",
+        "            drawn.parent = 0\n",
+        "_refined_base",
+        SITE_TESTS,
+    ),
+    Fault(
+        "tables of refined fragments drawn without the discount",
+        REFINED_SEATING,
+        "        target -= dish.refined[table].size - discount\n",
+        "        target -= dish.refined[table].size\n",
+        "_refined_seating",
+        SITE_TESTS,
+    ),
+    Fault(
+        "customers of refined fragments drawn by table",
+        REFINED_SEATING,
+        "        target -= dish.refined[table].size\n        if target < 0:\n",
+        "        target -= 1\n        if target < 0:\n",
+        "_refined_seating",
+        SITE_TESTS,
+    ),
+    Fault(
+        "the rules of a new table all at once",
+        REFINED_SEATING,
+        "        multiply(product, seat_tracked_rule(state, &address, rng))\n",
+        "        seat_tracked_rule(state, &address, rng)\n",
+        "_refined_seating",
+        SITE_TESTS,
+    ),
+    Fault(
+        "a refined tree of a batch stays frozen",
+        REFINED_BLOCKED,
+        "    make_proposals(state, work, size, pool)\n    rollback_state(state)\n",
+        "    make_proposals(state, work, size, pool)\n",
+        "_refined_blocked",
+        BATCH_TESTS,
+    ),
+    Fault(
+        "a tracked table is never another one of its size",
+        REFINED_TRACKING,
+        "    target = rng.below(<uint64_t>(n_tables_of_size(tables_of(state, entry), entry.size) + 1))\n",
+        "    target = 0\n",
+        "_refined_tracking",
+        BATCH_TESTS,
+    ),
+    Fault(
+        "the word of a tracked table is taken for its class",
+        REFINED_TRACKING,
+        "            state.tracked.tables[above].below[which] = table\n",
+        "            state.tracked.tables[above].below[0] = table\n",
+        "_refined_tracking",
+        BATCH_TESTS,
+    ),
+    # ---- classes of words
+    Fault(
+        "concentrations without the totals of their nodes",
+        SUFFIXES,
+        "logs = log_rising(share[counts > 0], counts[counts > 0]) - log_rising(np.ones_like(totals), totals)",
+        "logs = log_rising(share[counts > 0], counts[counts > 0])",
+        "",
+        SUFFIX_TESTS,
+    ),
+    Fault(
+        "steps to classes drawn without the tables",
+        SUFFIXES,
+        "random.standard_gamma(concentration * self.share + counts)",
+        "random.standard_gamma(concentration * self.share + 0 * counts)",
+        "",
+        SUFFIX_TESTS,
+    ),
+    Fault(
+        "tables counted at the last step only",
+        SUFFIXES,
+        "        for column in self.path.T:\n            np.add.at(counts, column, n_tables.T)\n",
+        "        for column in self.path.T[-1:]:\n            np.add.at(counts, column, n_tables.T)\n",
+        "",
+        SUFFIX_TESTS,
     ),
 ]

@@ -59,6 +59,15 @@ def modules_in(folder: Path, fault: Fault) -> list[Path]:
     return [path for name in fault.modules.split() for path in (folder / "tsgkit").glob(f"{name}.*.so")]
 
 
+def build(fault: Fault, folder: Path) -> str:
+    """Compile the modules of a fault, if there are any; what the compiler has to say against it."""
+    if not fault.modules:
+        return ""
+    command = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"]
+    built = run(command, folder, TSGKIT_QUICK="1", TSGKIT_MODULES=fault.modules)
+    return built.stderr[-1000:] if built.returncode else ""
+
+
 def try_fault(fault: Fault, folder: Path) -> str:
     """What the tests say to a fault: ``caught``, or what went otherwise."""
     path = folder / fault.path
@@ -68,14 +77,9 @@ def try_fault(fault: Fault, folder: Path) -> str:
     whole = {module: module.read_bytes() for module in modules_in(folder, fault)}
     try:
         path.write_text(text.replace(fault.old, fault.new))
-        built = run(
-            [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"],
-            folder,
-            TSGKIT_QUICK="1",
-            TSGKIT_MODULES=fault.modules,
-        )
-        if built.returncode:
-            return f"does not compile\n{built.stderr[-1000:]}"
+        problem = build(fault, folder)
+        if problem:
+            return f"does not compile\n{problem}"
         options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
         try:
             tested = run([sys.executable, "-m", "pytest", *options, *fault.tests.split()], folder)

@@ -190,7 +190,7 @@ def command(
 
 def input_files(folder: Path) -> dict[str, str]:
     """A small treebank in brackets and as an export file, and sentences."""
-    trees: list[Tree] = load("village", "dev")[:12]
+    trees: list[Tree] = load("village", "dev")[:4]
     contents = {
         "trees": "".join(f"{format_tree(tree)}\n" for tree in trees),
         "export": "#FORMAT 3\n" + "".join(f"{format_export(tree, n)}\n" for n, tree in enumerate(trees, 1)),
@@ -201,13 +201,22 @@ def input_files(folder: Path) -> dict[str, str]:
     return {name: str(folder / name) for name in contents}
 
 
+SPLITS = ("--model=srtsg", "--splits=1", "--split-iterations=2", "--joint-iterations=0")
+SITES = (*SPLITS, "--site-iterations=2")
 TRAININGS = {
     "cfg": ("--model=cfg",),
     "tsg": ("--model=tsg", "--iterations=3", "--type-moves=20"),
-    "tsg local": ("--model=tsg", "--iterations=3", "--set=sampler=local"),
+    "local": ("--model=tsg", "--iterations=3", "--sampler=local"),
+    "threads": ("--model=tsg", "--iterations=2", "--batch=4", "--threads=2"),
     "insertion": ("--model=insertion", "--iterations=3"),
-    "srtsg": ("--model=srtsg", "--splits=1", "--split-iterations=2"),
-    "sites": ("--model=srtsg", "--splits=1", "--split-iterations=2", "--site-iterations=2"),
+    "srtsg": (*SPLITS, "--site-iterations=0"),
+    "classes": (*SPLITS, "--site-iterations=0", "--lexicon=classes", "--type-moves=20", "--merge-loss=joint"),
+    "split threads": (*SPLITS, "--site-iterations=0", "--batch=4", "--threads=2"),
+    "sites": SITES,
+    "site threads": (*SITES, "--batch=4", "--threads=2"),
+    "local sites": (*SITES, "--sites=local"),
+    "joint": (*SITES[:-2], "--joint-iterations=1", "--site-iterations=1"),
+    "insertions": (*SITES, "--insertion-iterations=1"),
 }
 
 
@@ -239,6 +248,8 @@ def commands() -> dict[str, Callable[[Path], Prepare]]:
         "prepare": command(prepare.main, "--quiet", "{trees}", "-o", "{output}"),
         "prepare export": command(prepare.main, "--quiet", "{export}", "-o", "{output}"),
         "inspect": command(inspect.main, "--quiet", models=("tsg",)),
+        "inspect sites": command(inspect.main, "--quiet", models=("sites",)),
+        "parse sites": command(parse.main, *written, models=("sites",)),
         "draw": command(draw.main, "--quiet", "--format=html", "{trees}", "-o", "{output}"),
     }
     for name, options in TRAININGS.items():

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from oom.run import library_of
+from oom.targets import TARGETS
 
 TESTS = Path(__file__).parents[1]
 KERNELS = ["fill", "viterbi", "outside", "mask", "forest", "ranked chart", "ranked forest", "samples", "tree score"]
 QUICK = ["parse max-rule", "score trees", "eval", "prepare", "draw"]
-SLOW = ["parse mpp", "parse mer-sampled", "parse srtsg", "parse by threads", "product of rules", "product of trees"]
-SLOW += ["prepare export", "inspect", "train cfg", "train tsg"]
+SLOW = sorted(set(TARGETS) - set(KERNELS) - set(QUICK))
 
 needs_library = [
     pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the allocator is exchanged by LD_PRELOAD"),

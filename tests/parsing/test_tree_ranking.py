@@ -103,6 +103,28 @@ def test_all_trees_of_a_forest(parts):
             check(found, expected)
 
 
+@pytest.mark.parametrize("is_product", [False, True])
+def test_children_with_several_trees_each(is_product):
+    """Every pair of trees of two children is combined once: S -> S S, and each word is S or, below an S, an A."""
+    random, n_words = np.random.default_rng(1), 4
+    rules = {
+        (start, split, end, 0, 0, 0): float(random.uniform(0.1, 0.9))
+        for start in range(n_words)
+        for end in range(start + 2, n_words + 1)
+        for split in range(start + 1, end)
+    }
+    for start in range(n_words):
+        for label, left in ((0, -1), (1, -1), (0, 1)):
+            rules[start, -1, start + 1, label, left, -1] = float(random.uniform(0.1, 0.9))
+    trees = all_trees(rules, n_words, 0)
+    assert len(trees) == 5 * 2**n_words
+    expected = {tree: tree_score(tree, rules, is_product) for tree in trees}
+    ranking = TreeRanking(Forest(n_words, 2, list(rules), list(rules.values())), product=is_product, root=0)
+    found = listed(ranking, len(expected) + 2)
+    assert len(found) == len(expected)
+    check(found, expected)
+
+
 def test_trees_of_a_long_sentence():
     """S -> S S over n words: the number of equal trees is large, and all are different."""
     grammar = WeightedGrammar(

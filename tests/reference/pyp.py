@@ -77,6 +77,29 @@ def orders_probability(orders, base, discount, strength):
     return sum(weight * restaurant_weight(len(orders), t, discount, strength) for t, weight in n_tables.items())
 
 
+def p_values_of_sizes(seen, discount, smallest=200):
+    """Of the sizes of the tables of dishes, given how many customers and tables they have: these fix all but the sizes.
+
+    Parameters
+    ----------
+    seen : iterable of tuple
+        The table sizes of a dish, again and again.
+    discount : float
+    smallest : int
+        Numbers of customers and tables that were seen less often are left out.
+    """
+    by_numbers = {}
+    for sizes in seen:
+        by_numbers.setdefault((sum(sizes), len(sizes)), Counter())[tuple(sorted(sizes, reverse=True))] += 1
+    for (n, t), found in by_numbers.items():
+        possible = [sizes for sizes in partitions(n) if len(sizes) == t]
+        if len(possible) > 1 and found.total() >= smallest:
+            total = stirling(n, t, discount)
+            yield chi_square(
+                found, {sizes: n_seatings(sizes) * seating_weight(sizes, discount) / total for sizes in possible}
+            )
+
+
 def chi_square(observed, expected, smallest=5.0):
     """The p-value of counts against probabilities (Pearson; the tail by Wilson and Hilferty's approximation).
 

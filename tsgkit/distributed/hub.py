@@ -4,12 +4,13 @@ import contextlib
 import json
 import secrets
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client, Connection, Listener
 from typing import Any
 
-from tsgkit.distributed.base import SECONDS_BETWEEN_REPORTS, OnMessage, Throttle
+from tsgkit.distributed.base import SECONDS_BETWEEN_REPORTS, Backend, OnMessage, Throttle
 
 STOP = b"stop"
 
@@ -48,6 +49,10 @@ class Hub:
         with self.lock:
             self.open.remove(connection)
 
+    def link(self, index: int) -> "HubLink":
+        """The link of the task of an item, to be sent to its process."""
+        return HubLink(self.listener.address, self.key, index)
+
     def stop(self) -> None:
         with self.lock:
             self.stopping = True
@@ -61,6 +66,26 @@ class Hub:
             Client(self.listener.address, authkey=self.key).close()  # wakes `accept`
         self.thread.join()
         self.listener.close()
+
+
+class HubBackend(Backend):
+    """A backend whose tasks are processes of this machine, which report to a hub."""
+
+    hub: Hub | None = None
+
+    @contextlib.contextmanager
+    def opened_hub(self, on_message: OnMessage) -> Iterator[Hub]:
+        """The hub of one call of `gather`."""
+        self.hub = hub = Hub(on_message)
+        try:
+            yield hub
+        finally:
+            self.hub = None
+            hub.close()
+
+    def stop(self) -> None:
+        if self.hub is not None:
+            self.hub.stop()
 
 
 @dataclass

@@ -7,11 +7,11 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from multiprocessing.connection import wait
+from multiprocessing.context import SpawnProcess
 from typing import Any
 
 from tsgkit.distributed.base import (
     SECONDS_BETWEEN_REPORTS,
-    Backend,
     ChunkTask,
     OnMessage,
     Outcome,
@@ -20,7 +20,7 @@ from tsgkit.distributed.base import (
     Task,
     outcome_of,
 )
-from tsgkit.distributed.hub import Hub, HubLink
+from tsgkit.distributed.hub import HubBackend, HubLink
 from tsgkit.distributed.isolation import how_it_ended
 from tsgkit.distributed.orphans import end_with_parent
 from tsgkit.interruption import has_abandoned
@@ -29,68 +29,72 @@ from tsgkit.interruption import has_abandoned
 SECONDS_FOR_ANSWERS = 60.0
 
 
-class LocalBackend(Backend):
+class LocalBackend(HubBackend):
     """Every task in a process of its own: one that is killed takes no other with it."""
 
-    hub: Hub | None = None
-
     def gather(self, task: Task, shared: Shared, items: Sequence[Any], on_message: OnMessage) -> Iterator[Outcome]:
-        context = multiprocessing.get_context("spawn")
-        answers: dict[int, dict[str, Any]] = {}
-        answered = threading.Condition()
-        begun: set[int] = set()
-
-        def hear(index: int, message: dict[str, Any]) -> None:
-            if "begun" in message:
-                begun.add(index)
-                return
-            if "answer" not in message:
-                on_message(index, message)
-                return
-            with answered:
-                answers[index] = message["answer"]
-                answered.notify_all()
-
+        answers = Answers(on_message)
         waiting = deque(enumerate(items))
-        running: dict[int, Any] = {}
-        self.hub = hub = Hub(hear)
-        try:
-            while running or (waiting and not hub.stopping):
-                while waiting and len(running) < (self.jobs or 1) and not hub.stopping:
-                    index, item = waiting.popleft()
-                    link = HubLink(hub.listener.address, hub.key, index)
-                    process = context.Process(target=run_in_process, args=(task, shared, item, link), daemon=True)
-                    process.start()
-                    running[index] = process
-                wait([process.sentinel for process in running.values()], timeout=SECONDS_BETWEEN_REPORTS)
-                if hub.stopping:  # those that are still importing modules would take seconds to hear of it
-                    for index in set(running) - begun:
-                        running[index].kill()
-                        answers.setdefault(index, {"value": None})
-                for index in [index for index, process in running.items() if not process.is_alive()]:
-                    process = running.pop(index)
+        running: dict[int, SpawnProcess] = {}
+        with self.opened_hub(answers.hear) as hub:
+            try:
+                while running or (waiting and not hub.stopping):
+                    while waiting and len(running) < (self.jobs or 1) and not hub.stopping:
+                        index, item = waiting.popleft()
+                        running[index] = started(task, shared, item, hub.link(index))
+                    wait([process.sentinel for process in running.values()], timeout=SECONDS_BETWEEN_REPORTS)
+                    if hub.stopping:  # those that are still importing modules would take seconds to hear of it
+                        for index in set(running) - answers.begun:
+                            running[index].kill()
+                            answers.by_item.setdefault(index, {"value": None})
+                    for index in [index for index, process in running.items() if not process.is_alive()]:
+                        yield Outcome(index, **answers.of_process(index, running.pop(index)))
+            finally:
+                for process in running.values():
+                    process.kill()
                     process.join()
-                    with answered:  # the answer of a process that ended well may be on its way
-                        if process.exitcode == 0:
-                            answered.wait_for(lambda own=index: own in answers, timeout=SECONDS_FOR_ANSWERS)  # type: ignore[misc]
-                    answer = answers.pop(index, {"error": f"its process {how_it_ended(process.exitcode)}"})
-                    yield Outcome(index, **answer)
-        finally:
-            for process in running.values():
-                process.kill()
-                process.join()
-            self.hub = None
-            hub.close()
-
-    def stop(self) -> None:
-        if self.hub is not None:
-            self.hub.stop()
 
     def stream(
         self, task: ChunkTask, shared: Shared, items: Iterable[Any], rescue: Rescue | None = None
     ) -> Iterator[Any]:
         """As for all, one after the other in this process: what is short has threads of its own."""
         return (task(shared, item) for item in items)
+
+
+class Answers:
+    """What the processes of `LocalBackend` report: that they have begun, how far they are, and their answers."""
+
+    def __init__(self, on_message: OnMessage) -> None:
+        self.on_message = on_message
+        self.begun: set[int] = set()
+        self.by_item: dict[int, dict[str, Any]] = {}
+        self.changed = threading.Condition()
+
+    def hear(self, index: int, message: dict[str, Any]) -> None:
+        if "begun" in message:
+            self.begun.add(index)
+        elif "answer" not in message:
+            self.on_message(index, message)
+        else:
+            with self.changed:
+                self.by_item[index] = message["answer"]
+                self.changed.notify_all()
+
+    def of_process(self, index: int, process: SpawnProcess) -> dict[str, Any]:
+        """The answer of a process that has ended; if it ended well, the answer may still be on its way."""
+        process.join()
+        assert process.exitcode is not None
+        with self.changed:
+            if process.exitcode == 0:
+                self.changed.wait_for(lambda: index in self.by_item, timeout=SECONDS_FOR_ANSWERS)
+        return self.by_item.pop(index, {"error": f"its process {how_it_ended(process.exitcode)}"})
+
+
+def started(task: Task, shared: Shared, item: Any, link: HubLink) -> SpawnProcess:
+    context = multiprocessing.get_context("spawn")
+    process = context.Process(target=run_in_process, args=(task, shared, item, link), daemon=True)
+    process.start()
+    return process
 
 
 def run_in_process(task: Task, shared: Shared, item: Any, link: HubLink) -> None:

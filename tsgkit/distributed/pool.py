@@ -9,7 +9,6 @@ from typing import Any
 from tsgkit.distributed.base import (
     ATTEMPTS,
     WINDOW,
-    Backend,
     ChunkTask,
     OnMessage,
     Outcome,
@@ -20,16 +19,14 @@ from tsgkit.distributed.base import (
     missing,
     outcome_of,
 )
-from tsgkit.distributed.hub import Hub, HubLink
+from tsgkit.distributed.hub import HubBackend, HubLink
 from tsgkit.distributed.isolation import rescued
 from tsgkit.distributed.orphans import watch_parent
 from tsgkit.streams import until_failure
 
 
-class JoblibBackend(Backend):
+class JoblibBackend(HubBackend):
     """Tasks in joblib's processes. When one is killed joblib ends them all, and what was not done is begun again."""
-
-    hub: Hub | None = None
 
     def __init__(self, jobs: int | None = None) -> None:
         super().__init__(jobs)
@@ -45,13 +42,9 @@ class JoblibBackend(Backend):
     def gather(self, task: Task, shared: Shared, items: Sequence[Any], on_message: OnMessage) -> Iterator[Outcome]:
         call = self.joblib.delayed(run_in_pool)
         left = dict(enumerate(items))
-        self.hub = hub = Hub(on_message)
-        try:
+        with self.opened_hub(on_message) as hub:
             for _ in range(ATTEMPTS):
-                calls = [
-                    call(task, shared, item, HubLink(hub.listener.address, hub.key, index))
-                    for index, item in left.items()
-                ]
+                calls = [call(task, shared, item, hub.link(index)) for index, item in left.items()]
                 try:
                     for index, answer in self.parallel(return_as="generator_unordered")(calls):
                         del left[index]
@@ -61,13 +54,6 @@ class JoblibBackend(Backend):
                 return
             for index in left:
                 yield Outcome(index, error=f"a process of joblib died, {ATTEMPTS} times")
-        finally:
-            self.hub = None
-            hub.close()
-
-    def stop(self) -> None:
-        if self.hub is not None:
-            self.hub.stop()
 
     def stream(
         self, task: ChunkTask, shared: Shared, items: Iterable[Any], rescue: Rescue | None = None
