@@ -287,8 +287,9 @@ exp-cohn2010: $(VENV)/plot build  ## reproduce the results of Cohn & Blunsom (20
 exp-shindo2011: $(VENV)/plot build  ## reproduce the results of Shindo, Fujino & Nagata (2011)
 	$(EXPERIMENT)
 
+SEEDS ?= 3
 exp-headline: $(VENV)/plot build  ## train all models with their defaults on growing numbers of trees (BERKELEY_JAR=FILE)
-	$(EXPERIMENT)
+	$(EXPERIMENT) --seeds=$(SEEDS)
 
 exp-shindo2012: $(VENV)/plot build  ## reproduce the results of Shindo et al. (2012)
 	$(EXPERIMENT)

@@ -105,7 +105,7 @@ def test_headline(experiment, tmp_path, monkeypatch):
     headline = importlib.import_module("tools.experiments.headline")
     monkeypatch.setattr(headline, "SIZES", (20, 5000))
     monkeypatch.delenv("BERKELEY_JAR", raising=False)
-    text = experiment("headline", "--treebank=village")
+    text = experiment("headline", "--treebank=village", "--seeds=2")
     rows = table(text, "grammar +runs")[1:]
     names = ["PCFG", "TSG", "SR-TSG", "product of 2 SR-TSGs"]
     assert [row[0] for row in rows] == names
@@ -122,9 +122,9 @@ def test_headline(experiment, tmp_path, monkeypatch):
     (tmp_path / "java").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.setenv("BERKELEY_JAR", str(tmp_path / "none.jar"))
-    assert "no such file" in experiment("headline", "--treebank=village", code=2)
+    assert "no such file" in experiment("headline", "--treebank=village", "--seeds=2", code=2)
     (tmp_path / "none.jar").write_text("")
-    again = table(experiment("headline", "--treebank=village"), "grammar +runs")[1:]
+    again = table(experiment("headline", "--treebank=village", "--seeds=2"), "grammar +runs")[1:]
     assert again[:-1] == rows
     assert again[-1][:3] == ["Berkeley parser 1.7", "2", "0.00"]
 

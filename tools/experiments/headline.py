@@ -14,6 +14,7 @@ Options:
                      of the Penn Treebank, or a folder with train.mrg, dev.mrg and test.mrg [default: nltk].
   --folder=PATH      Folder for the models and scores of finished runs; build/experiments/... by default.
   --page=PATH        Folder for the tables and the plot; the same as --folder by default.
+  --seeds=N          Number of runs of each sampled model, and of the Berkeley parser [default: 3].
   --jobs=N           Number of runs in parallel [default: 1].
   --quiet            Do not report progress.
   -h --help          This text.
@@ -27,7 +28,7 @@ from typing import Any
 import numpy as np
 from nltk.tree import Tree
 
-from tsgkit.cli import command, parse_arguments
+from tsgkit.cli import command, integer, parse_arguments
 from tsgkit.inference.entry import MODELS
 
 from .berkeley import berkeley_jar, berkeley_run
@@ -60,11 +61,13 @@ class Results:
     Parameters
     ----------
     lab : Lab
+    n_seeds : int
+        Number of runs of each sampled model.
     """
 
-    def __init__(self, lab: Lab) -> None:
+    def __init__(self, lab: Lab, n_seeds: int) -> None:
         self.lab = lab
-        self.n_seeds = 2 if lab.scale == "smoke" else 3
+        self.n_seeds = n_seeds
         self.sizes = [size for size in SIZES if size < len(lab.parts().train)]
         self.runs: dict[str, Figures] = {}
         self.scores: dict[tuple[str, int | None], list[Figures]] = {}
@@ -92,13 +95,13 @@ class Results:
             self.runs[name] = self.lab.product(name, stems, (PART,))
             self.scores[PRODUCT.format(len(stems)), size] = [self.runs[name][PART]]
 
-    def train_berkeley(self, jar: str, n_seeds: int = 2) -> None:
+    def train_berkeley(self, jar: str) -> None:
         """The same for the Berkeley parser."""
         parts = self.lab.parts()
         for size in self.columns:
             trees: list[Tree] = chosen_trees(parts.train, size)
             found = []
-            for seed in range(1, n_seeds + 1):
+            for seed in range(1, self.n_seeds + 1):
                 stem = f"berkeley-{size or 'all'}-{seed}"
                 self.runs[stem] = berkeley_run(jar, self.lab.path(stem), trees, parts, seed=seed)
                 found.append(self.runs[stem][PART])
@@ -158,13 +161,14 @@ def main(argv: list[str]) -> int:
     require_matplotlib()
     jar = berkeley_jar()
     lab = Lab.of(arguments, "headline")
-    results = Results(lab)
+    results = Results(lab, integer(arguments, "--seeds", 1))
     results.train()
     if jar is not None:
         results.train_berkeley(jar)
     folder = Path(arguments["--page"]) if arguments["--page"] is not None else lab.folder
     folder.mkdir(parents=True, exist_ok=True)
     options = "" if lab.treebank == "nltk" else f" TREEBANK={lab.treebank}"
+    options += f" SEEDS={results.n_seeds}"
     tables = results.tables()
     save_record(
         folder / "headline.json", record_of(f"make exp-headline SCALE={lab.scale}{options}", results.runs), tables
