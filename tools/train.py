@@ -1,7 +1,7 @@
 """Train a model on a treebank.
 
 Usage:
-  tsgkit train [options] [--raw=FILE]... [--set=SETTING]... --output=MODEL TREEBANK...
+  tsgkit train [options] [--raw=FILE]... [--taught-by=MODEL]... [--set=SETTING]... --output=MODEL TREEBANK...
   tsgkit train -h | --help | --version
 
 A TREEBANK is as for `tsgkit prepare`, or one file of arrays (.npz) that it wrote, whose preparation is kept.
@@ -40,6 +40,8 @@ Raw text (tsg, insertion and srtsg):
   --raw-tokenize           split the text into words as in the Penn Treebank
   --teachers=N             number of teachers, with seeds spawned from --seed: MODEL.teachers.chain01, ...
                            [default: 4]
+  --taught-by=MODEL        a trained model is a teacher, instead of new ones (can be repeated): of any kind, such as
+                           chains that were trained before, or students of an earlier round
 
 Cleaning:
   --labels=FILE            rules that rename, splice or drop labels, before all other steps
@@ -221,7 +223,7 @@ def require_both(binarization: Binarization | None, unknown: UnknownWords | Lexi
 def raw_text_settings(arguments: dict[str, Any]) -> RawTextSettings:
     """The settings of learning from raw text."""
     return RawTextSettings(
-        teachers=integer(arguments, "--teachers", 1),
+        teachers=len(arguments["--taught-by"]) or integer(arguments, "--teachers", 1),
         sentences=integer(arguments, "--raw-sentences", 1),
         max_length=integer(arguments, "--raw-max-length", 1),
         tokenize=arguments["--raw-tokenize"],
@@ -233,11 +235,12 @@ def with_raw_text(
 ) -> FlatCorpus | None:
     """The corpus of the student: the treebank and the parsed raw sentences; None if the teachers were interrupted."""
     raw = RawSentences(arguments["--raw"], raw_text_settings(arguments), arguments["--encoding"] or ENCODING)
-    teaching = Teaching(plan, corpus, raw, Path(arguments["--output"]), seed_of(arguments), **again)
+    given = [Path(path) for path in arguments["--taught-by"]]
+    teaching = Teaching(plan, corpus, raw, Path(arguments["--output"]), seed_of(arguments), **again, taught_by=given)
     backend = backend_of(arguments)
     try:
         teaching.train_teachers(backend)
-        if teaching.interrupted:
+        if teaching.interrupted and teaching.chains is not None:
             overview = teaching.chains.overview()
             print(f"tsgkit: interrupted; --resume continues the teachers ({overview})", file=sys.stderr)
             return None
@@ -421,7 +424,9 @@ def require_chains(arguments: dict[str, Any], plan: Plan, n_chains: int) -> None
     is_one = n_chains == 1 and not arguments["--raw"]
     if is_one and (arguments["--jobs"] or arguments["--scheduler"] or arguments["--backend"] != "local"):
         raise UsageError("--jobs, --backend and --scheduler go with --chains=N or --raw=FILE: one chain runs here")
-    if arguments["--raw"] and not plan.is_sampled:
+    if arguments["--taught-by"] and not arguments["--raw"]:
+        raise UsageError("--taught-by goes with --raw=FILE: teachers parse raw text")
+    if arguments["--raw"] and not plan.is_sampled and not arguments["--taught-by"]:
         raise UsageError(f"--raw: a {plan.settings.kind} is counted, not sampled: all teachers would be equal")
     if arguments["--time"] is None:
         return

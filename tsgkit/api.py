@@ -43,6 +43,7 @@ def train(
     params: str | Parameters | None = None,
     raw: RawText | None = None,
     raw_settings: RawTextSettings | None = None,
+    taught_by: Sequence[AnyModel] = (),
     callback: Callback | None = None,
     **settings: Unpack[SrtsgParameters],
 ) -> SRTSG: ...
@@ -55,6 +56,7 @@ def train(
     params: str | Parameters | None = None,
     raw: RawText | None = None,
     raw_settings: RawTextSettings | None = None,
+    taught_by: Sequence[AnyModel] = (),
     callback: Callback | None = None,
     **settings: Unpack[TsgParameters],
 ) -> TSG: ...
@@ -67,6 +69,7 @@ def train(
     params: str | Parameters | None = None,
     raw: RawText | None = None,
     raw_settings: RawTextSettings | None = None,
+    taught_by: Sequence[AnyModel] = (),
     callback: Callback | None = None,
     **settings: Unpack[InsertionParameters],
 ) -> InsertionTSG: ...
@@ -89,6 +92,7 @@ def train(
     params: str | Parameters | None = None,
     raw: RawText | None = None,
     raw_settings: RawTextSettings | None = None,
+    taught_by: Sequence[AnyModel] = (),
     seed: int = 0,
     minutes: float | None = None,
     callback: Callback | None = None,
@@ -110,6 +114,8 @@ def train(
         Sentences without trees to learn from, too; see `Estimator.fit`.
     raw_settings : RawTextSettings, optional
         Number of teachers and of sentences; the defaults unless given.
+    taught_by : sequence of Estimator, Model or path
+        Teachers for `raw`, instead of new ones.
     seed : int
         The same seed gives the same model.
     minutes : float, optional
@@ -133,7 +139,7 @@ def train(
     """
     estimator = estimator_of(model)(seed=seed, **settings)
     held_out = None if dev is None else read_trees(dev, treebank=estimator.treebank)
-    estimator.fit(trees, raw=raw, raw_settings=raw_settings, minutes=minutes, callback=callback)
+    estimator.fit(trees, raw=raw, raw_settings=raw_settings, taught_by=taught_by, minutes=minutes, callback=callback)
     if held_out is not None:
         estimator.evaluation_ = estimator.evaluate(held_out, params)
     return estimator

@@ -35,7 +35,7 @@ from tsgkit.inference.settings import Settings
 from tsgkit.inference.start import Start
 from tsgkit.inference.training import Training
 from tsgkit.models.fragments import FragmentTable
-from tsgkit.models.model import Model
+from tsgkit.models.model import AnyModel, Model
 from tsgkit.parsing.base import require_sentences
 from tsgkit.parsing.held_out import held_out_score
 from tsgkit.parsing.parse import Parse
@@ -253,6 +253,7 @@ class Estimator:
         start: Model | None = None,
         raw: RawText | None = None,
         raw_settings: RawTextSettings | None = None,
+        taught_by: Sequence[AnyModel] = (),
         minutes: float | None = None,
         callback: Callback | None = None,
     ) -> Self:
@@ -273,6 +274,8 @@ class Estimator:
             model is trained on both. A file has one sentence per line; otherwise each sentence is a sequence of words.
         raw_settings : RawTextSettings, optional
             Number of teachers and of sentences; the defaults unless given.
+        taught_by : sequence of estimators, Model or paths
+            Teachers for `raw`, instead of new ones: of any kind, with trees cleaned and binarised in the same way.
         minutes : float, optional
             A budget of time, as with ``tsgkit train --time``: the numbers of splits and sweeps are chosen so that the
             training fits into it; not with `raw`.
@@ -290,13 +293,18 @@ class Estimator:
         settings = self.settings() if minutes is None else self._settings_within(minutes, corpus, begin, raw)
         training = Training(corpus, settings, **options, begin=begin)
         n_before, watch = 0, watch_of(callback, training.iterations)
+        if taught_by and raw is None:
+            raise UsageError("taught_by goes with raw: teachers parse raw text")
         if raw is not None:
-            if not training.iterations:
+            if not training.iterations and not taught_by:
                 raise UsageError(f"raw: a {self.kind} is counted, not sampled: all teachers would be equal")
-            sentences = raw_sentences(raw, raw_settings or RawTextSettings())
-            n_before = sentences.settings.teachers * training.iterations
+            chosen = raw_settings or RawTextSettings()
+            if taught_by:
+                chosen = replace(chosen, teachers=len(taught_by))
+            n_before = 0 if taught_by else chosen.teachers * training.iterations
             watch = watch_of(callback, n_before + training.iterations)
-            corpus = corpus_with_raw_text(corpus, self.settings(), sentences, watch=watch, **options)
+            sentences = raw_sentences(raw, chosen)
+            corpus = corpus_with_raw_text(corpus, self.settings(), sentences, taught_by, watch=watch, **options)
             training = Training(corpus, self.settings(), **options, begin=begin)
         run = RunInMemory(training, shifted(watch, n_before))
         self._model, self._parser = run.run(), None

@@ -46,6 +46,16 @@ def test_models_without_samples_have_no_teachers(tsgkit, text):
     assert "--raw: a cfg is counted, not sampled: all teachers would be equal" in done.stderr
 
 
+def test_teachers_that_were_trained_before(tsgkit, text, tmp_path):
+    tsgkit("train", "-q", *OPTIONS, "village:dev", "-o", "m")
+    teachers = [f"--taught-by=m.teachers.chain0{number}" for number in (1, 2)]
+    tsgkit("train", "-q", *OPTIONS, *teachers, "village:dev", "-o", "again")
+    assert not list(tmp_path.glob("again.teachers*"))
+    assert (tmp_path / "again.raw.mrg").read_bytes() == (tmp_path / "m.raw.mrg").read_bytes()
+    done = tsgkit("train", *teachers, "village:dev", "-o", "other", code=2)
+    assert "--taught-by goes with --raw=FILE" in done.stderr
+
+
 @pytest.mark.slow
 def test_killed_in_every_step_and_resumed(text, tmp_path):
     """Kill -9 as soon as a file of each step is there, resume, and compare with a job that was left alone."""

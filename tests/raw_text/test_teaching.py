@@ -219,6 +219,37 @@ def test_vocabulary_can_be_open():
     assert corpus.n_trees == 4
 
 
+# ---- teachers that were trained before ----------------------------------------------------------------------
+
+
+def test_trained_models_are_teachers(tmp_path, finished, gold, text):
+    folder, corpus = finished
+    given = sorted(folder.glob("student.model.teachers.chain0?"))
+    teaching = teaching_in(tmp_path, gold, text, taught_by=given)
+    again = corpus_of(teaching)
+    assert {path.name for path in tmp_path.iterdir()} == {"student.model.raw.mrg", "student.model.raw.json"}
+    assert again.settings["raw_text"].pop("taught_by") == [path.name for path in given]
+    assert corpus_digest(again) == corpus_digest(corpus)
+    model = trained(text, taught_by=given).model
+    assert corpus_digest(model.corpus) == corpus_digest(corpus)
+
+
+def test_a_teacher_of_another_kind_and_a_student_that_is_counted(finished, text):
+    given = sorted(finished[0].glob("student.model.teachers.chain0?"))
+    options = {"model": "cfg", "raw": text, "raw_settings": SETTINGS, "binarization": Binarization("right", 0)}
+    student = tsgkit.train(load("village", "train")[:60], taught_by=given[:1], **options)
+    assert 60 < student.model.info["trees"] <= 90
+    with pytest.raises(UsageError, match="taught_by goes with raw"):
+        tsgkit.train("village:dev", taught_by=given)
+
+
+def test_a_teacher_with_other_trees_is_refused(tmp_path, finished, text):
+    given = sorted(finished[0].glob("student.model.teachers.chain0?"))
+    other = prepare(load("village", "dev"), binarization=Binarization("left", 1), unknown=UnknownWords())
+    with pytest.raises(UsageError, match=r"chain01: as a teacher .* different: binarization"):
+        teaching_in(tmp_path, other, text, taught_by=given)
+
+
 # ---- in memory ----------------------------------------------------------------------------------------------
 
 

@@ -13,11 +13,17 @@ from tsgkit.inference.chains import chain_seeds
 from tsgkit.inference.loop import RunInMemory, Watch
 from tsgkit.inference.settings import Settings
 from tsgkit.inference.training import Training
-from tsgkit.models.model import Model
+from tsgkit.models.model import AnyModel, model_of
 from tsgkit.parsing.product import parser_of
 from tsgkit.raw_text.sentences import GivenSentences, RawSentences
 from tsgkit.raw_text.settings import RawTextSettings
-from tsgkit.raw_text.teaching import known_words, record_of, seed_of_teachers, student_corpus
+from tsgkit.raw_text.teaching import (
+    known_words,
+    record_of,
+    require_same_preparation,
+    seed_of_teachers,
+    student_corpus,
+)
 from tsgkit.treebank import FlatCorpus
 
 Path = str | os.PathLike[str]
@@ -42,7 +48,14 @@ def raw_sentences(raw: RawText, settings: RawTextSettings) -> RawSentences:
 
 
 def corpus_with_raw_text(
-    corpus: FlatCorpus, settings: Settings, raw: RawSentences, *, seed: int, threads: int, watch: Watch
+    corpus: FlatCorpus,
+    settings: Settings,
+    raw: RawSentences,
+    taught_by: Sequence[AnyModel] = (),
+    *,
+    seed: int,
+    threads: int,
+    watch: Watch,
 ) -> FlatCorpus:
     """The corpus of the student, as `tsgkit.raw_text.Teaching` makes it.
 
@@ -53,6 +66,8 @@ def corpus_with_raw_text(
     settings : Settings
         Of the teachers.
     raw : RawSentences
+    taught_by : sequence of estimators, Model or paths
+        The teachers; unless given, they are trained.
     seed : int
         The student's.
     threads : int
@@ -66,8 +81,10 @@ def corpus_with_raw_text(
         If `watch` asks to stop.
     """
     raw.require_known(known_words(corpus))
-    teachers: list[Model] = []
-    for teacher_seed in chain_seeds(seed_of_teachers(seed), raw.settings.teachers):
+    teachers = [model_of(teacher) for teacher in taught_by]
+    for number, teacher in enumerate(teachers, start=1):
+        require_same_preparation(corpus, teacher, f"taught_by, model {number}")
+    for teacher_seed in () if teachers else chain_seeds(seed_of_teachers(seed), raw.settings.teachers):
         training = Training(corpus, settings, seed=teacher_seed, threads=threads)
         run = RunInMemory(training, shifted(watch, len(teachers) * training.iterations))
         teachers.append(run.run())

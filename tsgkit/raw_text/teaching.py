@@ -9,7 +9,7 @@ import hashlib
 import itertools
 import json
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,11 +18,13 @@ from nltk.tree import Tree
 
 from tsgkit import __version__
 from tsgkit.distributed import Backend
-from tsgkit.errors import JobError, TreebankError
+from tsgkit.errors import JobError, TreebankError, UsageError
 from tsgkit.files import new_file
 from tsgkit.inference.chains import Chains, Plan
 from tsgkit.inference.checkpoint import beside, files_of_run, require_new
+from tsgkit.models.model import Model
 from tsgkit.parsing.lines import ChunkRescue, ParsedLine, ParsePlan, parse_chunk, shared_models
+from tsgkit.parsing.product import preparation_differences
 from tsgkit.progress import progress
 from tsgkit.raw_text.sentences import RawSentences
 from tsgkit.raw_text.settings import RawTextSettings
@@ -58,6 +60,8 @@ class Teaching:
         Replace existing files.
     quiet : bool
         No progress bars.
+    taught_by : sequence of paths
+        Models that are the teachers, as many as the settings of `raw` say; unless given, teachers are trained.
 
     Attributes
     ----------
@@ -73,11 +77,16 @@ class Teaching:
     resume: bool = False
     force: bool = False
     quiet: bool = False
+    taught_by: Sequence[Path] = ()
     interrupted: bool = False
-    chains: Chains = field(init=False)
+    chains: Chains | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         self.raw.require_known(known_words(self.corpus))
+        if self.taught_by:
+            for path in self.taught_by:
+                require_same_preparation(self.corpus, Model.load(path), str(path))
+            return
         seed = seed_of_teachers(self.seed)
         n_teachers = self.settings.teachers
         options: dict[str, Any] = {"resume": self.resume, "force": self.force, "quiet": self.quiet}
@@ -91,7 +100,7 @@ class Teaching:
     @property
     def teachers(self) -> list[Path]:
         """The model files of the teachers."""
-        return [chain.path for chain in self.chains.chains]
+        return list(self.taught_by) if self.chains is None else [chain.path for chain in self.chains.chains]
 
     @property
     def parsed_path(self) -> Path:
@@ -115,6 +124,8 @@ class Teaching:
         """
         if not (self.resume or self.force):
             require_new([*files_of_run(self.output), self.parsed_path, self.record_path])
+        if self.chains is None:
+            return
         for chain in self.chains.run(backend):
             if chain.error:
                 raise JobError(f"teacher {chain.number} failed: {chain.error}")
@@ -145,6 +156,8 @@ class Teaching:
             for line in file:
                 tally["parsed" if line.strip() else "fallback"] += 1
         record = record_of(self.raw, tally["parsed"], tally["fallback"])
+        if self.taught_by:
+            record["taught_by"] = [path.name for path in self.taught_by]
         saved = {"identity": identity, "record": record, "raw": self.raw.digest, "trees": file_digest(self.parsed_path)}
         with new_file(self.record_path) as file:
             file.write(json.dumps(saved, indent=1).encode())
@@ -207,6 +220,21 @@ def known_words(corpus: FlatCorpus) -> frozenset[str]:
     """The words of the trees of a prepared treebank."""
     lexicon = preparation_of(corpus).lexicon
     return frozenset(corpus.forms) if lexicon is None else lexicon.words
+
+
+def require_same_preparation(corpus: FlatCorpus, teacher: Model, name: str) -> None:
+    """Refuse a teacher whose trees are not of the same kind as those of the treebank.
+
+    Raises
+    ------
+    UsageError
+    """
+    differences = preparation_differences(preparation_of(corpus), teacher.preparation)
+    if differences:
+        raise UsageError(
+            f"{name}: as a teacher it must have trees that were cleaned and binarised as the treebank is; different:"
+            f" {', '.join(differences)}"
+        )
 
 
 def record_of(raw: RawSentences, n_parsed: int, n_fallbacks: int) -> dict[str, Any]:
