@@ -35,6 +35,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+from nltk.tree import Tree
+
 from tsgkit.cli import choice, command, parse_arguments
 from tsgkit.drawing import Drawing
 from tsgkit.drawing.arcs import ArcDrawing
@@ -68,20 +70,24 @@ def drawings(arguments: dict[str, Any]) -> Iterator[Drawing | ArcDrawing]:
         n_found += 1
         if rules is not None:
             yield ArcDrawing.of_tree(tree, rules, None if preset is None else preset.cleaning)
-            continue
-        if deriver is None:
+        elif deriver is None:
             yield Drawing.of_tree(tree[0] if not tree.label() and len(tree) == 1 else tree)
-            continue
-        try:
-            derivation = deriver.derive(tree)
-        except NoDerivationError as error:
-            raise NoDerivationError(f"tree {position} has no derivation under the model: {error}") from None
-        if derivation is not None:
-            yield derivation.drawing()
-        elif not arguments["--quiet"]:
-            print(f"tsgkit: tree {position} has no words and therefore no derivation", file=sys.stderr)
+        else:
+            yield from drawn_derivation(deriver, tree, position, quiet=arguments["--quiet"])
     if number is not None and not n_found:
         raise UsageError(f"--number={number}: out of range, there are fewer trees")
+
+
+def drawn_derivation(deriver: Deriver, tree: Tree, position: int, *, quiet: bool) -> Iterator[Drawing]:
+    """The drawing of the derivation of a tree, at a position of the treebank; none if the tree has no words."""
+    try:
+        derivation = deriver.derive(tree)
+    except NoDerivationError as error:
+        raise NoDerivationError(f"tree {position} has no derivation under the model: {error}") from None
+    if derivation is not None:
+        yield derivation.drawing()
+    elif not quiet:
+        print(f"tsgkit: tree {position} has no words and therefore no derivation", file=sys.stderr)
 
 
 def text_options(arguments: dict[str, Any]) -> dict[str, Any]:

@@ -286,22 +286,22 @@ def main(argv: list[str]) -> int:
     deriver = Deriver(model) if arguments["--derivation"] is not None else None
     table = deriver.table if deriver else fragments_of(model)
     numbers = selected(arguments, table)
-    remark = ""
+    message = ""
     if deriver is not None:
         lines = derivation_lines(derivations(deriver, arguments), form, bool(table.is_auxiliary.any()))
     elif arguments["--sizes"]:
         lines = size_lines(table, numbers, form)
         if table.is_auxiliary.any():
-            remark = f"{len(numbers)} fragments{types_of(table, numbers)}"
+            message = f"{len(numbers)} fragments{types_of(table, numbers)}"
     else:
         lines = fragment_lines(table, numbers[:top], form, arguments["--examples"])
-        remark = f"{len(numbers[:top])} of {len(numbers)} fragments{types_of(table, numbers)}"
+        message = f"{len(numbers[:top])} of {len(numbers)} fragments{types_of(table, numbers)}"
         if not numbers:
-            remark = why_nothing(model, arguments["--contains"])
+            message = why_nothing(model, arguments["--contains"])
     with open_output() as file:
         file.writelines(lines)
-    if remark and not quiet:
-        print(f"tsgkit: {arguments['MODEL']}: {remark}", file=sys.stderr)
+    if message and not quiet:
+        print(f"tsgkit: {arguments['MODEL']}: {message}", file=sys.stderr)
     return 0
 
 

@@ -65,7 +65,7 @@ Options:
   --jobs=N                 processes of joblib (1 unless given), or chunks that the cluster has at a time (4 for each
                            of its threads unless given); each with as many threads as --threads says
   --chunk=N                sentences that a process or worker gets at a time [default: 100]
-  -q, --quiet              no progress and no remarks
+  -q, --quiet              no progress bar and no messages
   -h, --help               this text
   --version                the version
 """

@@ -458,11 +458,7 @@ def main(argv: list[str]) -> int:
     plan = general.for_corpus(corpus)
     start = start_of(arguments, plan, corpus)
     plan = plan if start is None else plan.after(start)
-    # Read before training, so that errors in these trees are found before it and not after it.
-    dev = [] if arguments["--dev"] is None else list(reading.trees(arguments["--dev"]))
-    reading.report()
-    if arguments["--dev"] is not None and not dev:
-        raise UsageError(f"--dev={arguments['--dev']}: it contains no trees")
+    dev = trees_of_dev(arguments, reading)
     output, seed = Path(arguments["--output"]), seed_of(arguments)
     again = {name: arguments[f"--{name}"] for name in ("resume", "force", "quiet")}
     log = None if arguments["--log"] is None else Path(arguments["--log"])
@@ -479,13 +475,7 @@ def main(argv: list[str]) -> int:
     run = plan.run(corpus, seed, output, start, **again, log=log)
     model = run.run()
     if not arguments["--quiet"]:
-        grammar = model.grammar
-        print(
-            f"{arguments['--output']}: {corpus.n_trees} trees, {corpus.n_tokens} tokens,"
-            f" {len(grammar.labels)} labels,{tree_types(model)} {grammar.n_rules} rules,"
-            f" {time.perf_counter() - started:.1f} s",
-            file=sys.stderr,
-        )
+        print_size(arguments["--output"], corpus, model, time.perf_counter() - started)
     if run.interrupted:
         done, other = run.done, f"{output} is still the earlier model; " if run.keeps_other else ""
         print(f"tsgkit: interrupted after {done} iterations; {other}--resume continues from there", file=sys.stderr)
@@ -497,6 +487,25 @@ def main(argv: list[str]) -> int:
             for warning in parameter_warnings(score):
                 print(f"tsgkit: {warning}", file=sys.stderr)
     return 0
+
+
+def print_size(name: str, corpus: FlatCorpus, model: Model, seconds: float) -> None:
+    """Print how large the treebank and the grammar are, and how long the training took."""
+    grammar = model.grammar
+    print(
+        f"{name}: {corpus.n_trees} trees, {corpus.n_tokens} tokens, {len(grammar.labels)} labels,"
+        f"{tree_types(model)} {grammar.n_rules} rules, {seconds:.1f} s",
+        file=sys.stderr,
+    )
+
+
+def trees_of_dev(arguments: dict[str, Any], reading: Reading) -> list[Tree]:
+    """The trees of --dev: read before training, so that errors in them are found before it and not after it."""
+    dev = [] if arguments["--dev"] is None else list(reading.trees(arguments["--dev"]))
+    reading.report()
+    if arguments["--dev"] is not None and not dev:
+        raise UsageError(f"--dev={arguments['--dev']}: it contains no trees")
+    return dev
 
 
 if __name__ == "__main__":

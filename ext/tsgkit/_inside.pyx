@@ -144,7 +144,7 @@ cdef int close_cell(Cells* cells, semiring_t* semiring, position_t start, positi
 
 cdef inline int close_symbol(
         Cells* cells, semiring_t* semiring, position_t start, position_t end, symbol_t symbol) except -1 nogil:
-    """Store the value of a symbol, or of the cycle that it belongs to, and take back the flag."""
+    """Store the value of a symbol, or of the cycle that it belongs to, and clear the flag."""
     cdef weight_t value
     if cells.grammar.cycle_of[symbol] >= 0:
         return close_cycle(cells, semiring, cells.grammar.cycle_of[symbol], start, end)

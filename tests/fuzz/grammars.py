@@ -6,6 +6,7 @@ borders of floats, many symbols or next to none. `hostile_model` draws a shape, 
 
 import contextlib
 import io
+import json
 import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,17 +14,21 @@ from pathlib import Path
 import numpy as np
 from nltk.tree import Tree
 
+from tsgkit._cell_closing import BOUNDARY_SIZE, EXTRA_CLASSES, LENGTH_SIZE, PAIR_KINDS
 from tsgkit.grammar import GrammarError, WeightedGrammar
 from tsgkit.grammar.weighted import RULE_KINDS
+from tsgkit.models.closing import CellClosing
 from tsgkit.models.model import Model, Stage
 from tsgkit.parsing import Parser
 from tsgkit.parsing.objectives import OBJECTIVES
+from tsgkit.report.service import Limits, ParseService, RequestError
 from tsgkit.treebank import Cleaning, Preparation
 from tsgkit.treebank.brackets import format_tree
 from tsgkit.treebank.trees import preorder, words
 
 WORDS = ["a", "b", "c"]
 MAX_BYTES = 64 << 20
+SECONDS_TO_ANSWER = 60.0
 EXTREMES = [5e-324, 1e-308, 1e-200, 1e-100, 1e-10, 0.5, 1 - 2e-12, 1.0, 1 + 1e-12, 3.0, 1e10, 1e100, 1e200, 1.7e308]
 Rules = dict[str, list[tuple]]
 
@@ -149,6 +154,16 @@ def coarser(grammar: WeightedGrammar, draw: random.Random) -> tuple[WeightedGram
     return grammar_of(n_labels, list(range(n_labels)), rules), label_map
 
 
+def hostile_closing(draw: random.Random) -> CellClosing:
+    """Weights of cells of any size, by which all cells are closed, or none, or some."""
+    random_numbers = np.random.default_rng(draw.getrandbits(32))
+    scale = draw.choice([0.0, 1.0, 1e3, 3e38])
+    n_all = 1 + EXTRA_CLASSES
+    sizes = (BOUNDARY_SIZE, PAIR_KINDS * n_all**2, LENGTH_SIZE)
+    weights = [(scale * random_numbers.uniform(-1.0, 1.0, size)).astype(np.float32) for size in sizes]
+    return CellClosing(np.zeros(len(WORDS), np.int32), 1, *weights)
+
+
 def hostile_model(draw: random.Random) -> Model | None:
     """A model that can be written; none where the drawn grammar is refused before that."""
     try:
@@ -157,7 +172,9 @@ def hostile_model(draw: random.Random) -> Model | None:
         info = draw.choice(infos)
         if draw.random() < 0.4:
             below, label_map = coarser(grammar, draw)
-            return model_of(below, grammar, maps=(label_map,), info=info)
+            model = model_of(below, grammar, maps=(label_map,), info=info)
+            model.closing = hostile_closing(draw) if draw.random() < 0.1 else None
+            return model
         return model_of(grammar, info=info)
     except GrammarError:
         return None
@@ -199,7 +216,27 @@ def use_model(data: bytes, folder: Path) -> None:
     assert not any(np.isnan(parse.log_probabilities))
     tree = parse.tree
     parser.tree_log_probability(tree)
-    run_command(draw, path, tree, folder)
+    if draw.random() < 0.2:
+        serve_model(model, sentence)
+    else:
+        run_command(draw, path, tree, folder)
+
+
+def serve_model(model: Model, sentence: list[str]) -> None:
+    """The answers of a server: JSON without NaN, with trees over the words of the request."""
+    service = ParseService([model], ["hostile"], Limits(timeout=SECONDS_TO_ANSWER, threads=1))
+    try:
+        for describe in (service.about, service.examples):
+            json.dumps(describe(), allow_nan=False)
+        found = service.answer({"text": " ".join(sentence), "k": 3})
+        json.dumps(found, allow_nan=False)
+        assert found["words"] == sentence
+        assert found["trees"]
+    except RequestError as error:
+        if error.code != "timeout":
+            raise
+    finally:
+        service.pool.shutdown()
 
 
 def run_command(draw: random.Random, path: Path, tree: Tree, folder: Path) -> None:

@@ -20,7 +20,8 @@ from tsgkit.models.back_off import UNREFINED_ROOT
 from tsgkit.models.rules import number_rules
 from tsgkit.models.srtsg import Subcategories, Words, lexical_shares, raw_probabilities, refinements
 from tsgkit.models.srtsg_insertion import InsertionGrammar, refined_corpus, refined_trees
-from tsgkit.models.srtsg_sites import SiteGrammar, SiteMeans, make_site_sampler, site_levels
+from tsgkit.models.srtsg_means import SiteMeans
+from tsgkit.models.srtsg_sites import SiteGrammar, make_site_sampler, site_levels
 from tsgkit.models.tsg import TsgAverage, TsgSample
 from tsgkit.parsing.rows import rows_of_tree
 from tsgkit.treebank import FlatCorpus

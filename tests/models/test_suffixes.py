@@ -13,8 +13,9 @@ from tsgkit._random import Stream
 from tsgkit._refined_rules import RuleHierarchy
 from tsgkit.models import suffixes
 from tsgkit.models.back_off import UNREFINED_ROOT, RefinedSymbols
+from tsgkit.models.refined_words import add_unseen_tags
 from tsgkit.models.rules import number_rules
-from tsgkit.models.srtsg import Words, add_unseen_tags, lexical_shares
+from tsgkit.models.srtsg import Words, lexical_shares
 from tsgkit.models.suffixes import CONCENTRATIONS, ClassTree
 from tsgkit.treebank import Binarization, FlatCorpus, UnknownWords, load, prepare
 from tsgkit.treebank.prepare import preparation_of

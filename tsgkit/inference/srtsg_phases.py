@@ -31,7 +31,8 @@ from tsgkit.models.srtsg import (
 )
 from tsgkit.models.srtsg_cascade import rule_cascade, site_cascade
 from tsgkit.models.srtsg_insertion import InsertionGrammar, refined_corpus, refined_trees
-from tsgkit.models.srtsg_sites import SiteGrammar, SiteMeans, make_site_sampler, site_levels
+from tsgkit.models.srtsg_means import SiteMeans
+from tsgkit.models.srtsg_sites import SiteGrammar, make_site_sampler, site_levels
 from tsgkit.models.subcategories import INSERTION_PREFIX, SYMBOLS_WITH_INSERTION, read_splits, symbol_names
 from tsgkit.treebank import FlatCorpus
 from tsgkit.treebank.prepare import preparation_of

@@ -21,6 +21,7 @@ from tsgkit.grammar import WeightedGrammar
 from tsgkit.grammar.weighted import RULE_KINDS
 from tsgkit.models.back_off import UNREFINED_ROOT, BackOff, BackOffSymbols, Levels, RefinedSymbols
 from tsgkit.models.base_distributions import base_weights, shares
+from tsgkit.models.refined_words import WordRules
 from tsgkit.models.rules import TreeArrays
 from tsgkit.models.suffixes import ClassTree
 from tsgkit.treebank import FlatCorpus, Lexicon
@@ -29,8 +30,6 @@ from tsgkit.treebank.unknown import symbol_word
 
 # For every word of a class that training has seen, as many that it has not.
 UNSEEN_WORDS = 2.0
-# A tag that a word was never seen with is kept if it has at least this share of the word's probability.
-SMALLEST_TAG_SHARE = 1e-3
 # Of the seeds of random numbers: those that classes are resampled with.
 SUFFIX_STREAM = 1
 
@@ -316,24 +315,6 @@ def sample_weights(sampler: SplitSampler, words: Words) -> dict[str, np.ndarray]
     return result
 
 
-def add_unseen_tags(unseen: np.ndarray, expected: np.ndarray, class_word_base: np.ndarray) -> None:
-    """Add tags that a class was not seen with, if their expected share of its new words is at least the minimum.
-
-    Parameters
-    ----------
-    unseen : ndarray, labels by classes
-        The probability of a new word under a tag and a class; changed.
-    expected : ndarray, labels by classes
-        How many words of a class are expected under a tag.
-    class_word_base : ndarray, one per class
-        The probability of each word of a class where none was seen.
-    """
-    of_new = expected * np.where(unseen > 0, unseen, class_word_base)
-    enough = of_new >= SMALLEST_TAG_SHARE * of_new.sum(axis=0)
-    added = enough & (unseen == 0) & (of_new > 0)
-    unseen[added] = np.broadcast_to(class_word_base, unseen.shape)[added]
-
-
 class RuleLists:
     """Rules as they come, and the arrays that `WeightedGrammar` takes."""
 
@@ -489,60 +470,7 @@ class RefinedGrammar:
 
     def add_words(self, rules: RuleLists) -> list[str]:
         """The lexical rules of all words, and of the classes that stand for new ones; returns all words."""
-        trees, blocks, weights = self.trees, self.blocks, self.weights
-        first_level = self.levels.names[0]
-        back_off = weights[f"{first_level}_bridge"][self.subcategories.exists] * lexical_shares(trees)[self.label]
-        of_class = weights["class"][self.subcategories.exists] * back_off[:, None]
-        is_word = blocks["word_class"] >= 0
-        # Per tag and class: of a word of the class that the tag was not seen with.
-        unseen = np.zeros((self.n_labels, len(self.words.classes)))
-        of_tag = weights["word_bridge"][blocks["word_restaurant"][is_word]]
-        unseen[blocks["label"][is_word], blocks["word_class"][is_word]] = of_tag
-        order = np.argsort(self.label, kind="stable")
-        starts = np.searchsorted(self.label[order], np.arange(self.n_labels + 1))
-        symbols_of = [order[starts[tag] : starts[tag + 1]] for tag in range(self.n_labels)]
-        columns: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
-
-        def put(tag: int, klass: int, word: int, value: float) -> None:
-            symbols = symbols_of[tag]
-            columns.append((of_class[symbols, klass] * value, symbols, np.full(len(symbols), word)))
-
-        # Words with the tags they were seen with: the part that is cached ...
-        numbers = np.flatnonzero(is_word)
-        for option in range(2):
-            symbols = self.number[2 * blocks["group"][numbers] + option]
-            value = np.where(symbols >= 0, weights[first_level][blocks[f"first_{first_level}"][numbers, option]], 0.0)
-            rules.add("lexical", value, symbols, trees.rule_word[blocks["rule"][numbers]])
-        # ... and the part that backs off.
-        word_cell = np.zeros(trees.n_rules, dtype=np.int64)
-        word_cell[blocks["rule"][is_word]] = blocks["word_cell"][is_word]
-        tags_of: dict[tuple[int, int], list[int]] = {}
-        for rule in np.flatnonzero(self.words.rule_class >= 0).tolist():
-            tag, word, klass = int(trees.rule_label[rule]), int(trees.rule_word[rule]), int(self.words.rule_class[rule])
-            put(tag, klass, word, weights["word"][word_cell[rule]])
-            tags_of.setdefault((word, klass), []).append(tag)
-        # Tags that a word was not seen with, if their expected share of its occurrences is at least the minimum.
-        n_seen = np.bincount(trees.rule_word[trees.rule_word >= 0], weights=trees.rule_count[trees.rule_word >= 0])
-        expected = np.zeros_like(unseen)
-        np.add.at(expected, self.label, of_class * self.symbol_frequency[:, None])
-        if self.words.tree is not None:
-            add_unseen_tags(unseen, expected, self.words.class_word_base)
-        expected *= unseen
-        for (word, klass), seen in tags_of.items():
-            for tag in np.flatnonzero(expected[:, klass] >= SMALLEST_TAG_SHARE * n_seen[word]).tolist():
-                if tag not in seen:
-                    put(tag, klass, word, unseen[tag, klass])
-        # New words of every class.
-        words = list(self.corpus.words)
-        names = {name: number for number, name in enumerate(words)}
-        for tag, klass in np.argwhere(unseen > 0).tolist():
-            name = self.words.classes[klass]
-            if name not in names:
-                names[name] = len(words)
-                words.append(name)
-            put(tag, klass, names[name], unseen[tag, klass])
-        rules.add("lexical", *(np.concatenate(column) for column in zip(*columns, strict=True)))
-        return words
+        return WordRules(self, lexical_shares(self.trees)).add(rules)
 
     def raw_grammar(self, fine: WeightedGrammar) -> WeightedGrammar:
         """The unrefined rules of the treebank by relative frequency, with the words of the fine grammar."""

@@ -213,20 +213,25 @@ def find_files(name: str, patterns: Sequence[str] = ()) -> list[str]:
     if name == "-" or os.path.isfile(name):
         return [name]
     if os.path.isdir(name):
-        inside = sorted(path for path in Path(name).rglob("*") if path.is_file() and not path.name.startswith("."))
-        if not inside:
-            raise TreebankError("the folder has no files", name)
-        names = [*patterns, *(f"{pattern}{ending}" for pattern in patterns for ending in COMPRESSED_ENDINGS)] or ["*"]
-        found = [str(path) for path in inside if any(fnmatch.fnmatchcase(path.name, pattern) for pattern in names)]
-        if not found:
-            raise TreebankError(f"the folder has no files like {', '.join(patterns)}", name)
-        return found
+        return files_in_folder(name, patterns)
     matches = sorted(path for path in glob.glob(name, recursive=True) if os.path.isfile(path))
     if matches:
         return matches
     if os.path.exists(name):  # a pipe or a device
         return [name]
     raise TreebankError("there is no such file or folder, and nothing matches it as a pattern", name)
+
+
+def files_in_folder(name: str, patterns: Sequence[str]) -> list[str]:
+    """The files of a folder and of those in it that match one of the patterns, or all; hidden files do not count."""
+    inside = sorted(path for path in Path(name).rglob("*") if path.is_file() and not path.name.startswith("."))
+    if not inside:
+        raise TreebankError("the folder has no files", name)
+    names = [*patterns, *(f"{pattern}{ending}" for pattern in patterns for ending in COMPRESSED_ENDINGS)] or ["*"]
+    found = [str(path) for path in inside if any(fnmatch.fnmatchcase(path.name, pattern) for pattern in names)]
+    if not found:
+        raise TreebankError(f"the folder has no files like {', '.join(patterns)}", name)
+    return found
 
 
 def decode_lines(path: str, encoding: str) -> Iterator[str]:
