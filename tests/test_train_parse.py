@@ -9,6 +9,7 @@ import sys
 import pytest
 from nltk.tree import Tree
 
+from tsgkit.errors import EXIT_USAGE
 from tsgkit.evaluation import evaluate
 from tsgkit.models.model import Model
 from tsgkit.parsing import Parser
@@ -16,6 +17,7 @@ from tsgkit.tools import parse as parse_command
 from tsgkit.tools import prepare as prepare_command
 from tsgkit.tools import train as train_command
 from tsgkit.treebank import Cleaning, load, read_trees
+from tsgkit.treebank.trees import brackets_of
 
 DEV = [Cleaning().apply(tree) for tree in load("village", "dev")]
 SENTENCES = [tree.leaves() for tree in DEV]
@@ -279,6 +281,37 @@ def test_tags(parse):
 
     plain = [Tree.fromstring(line) for line in parse(TEXT)]
     assert n_wrong(soft) < n_wrong(plain) / 2
+
+
+def test_constraints(parse, run, model, tmp_path):
+    text = "(NP the old man) smiled .\nhe ( saw the dog ) (PP with the man)\n(FOO the old) man smiled/VBD .\n\n"
+    lines = parse(text, "--constraints", "--scores")
+    trees = [Tree.fromstring(line.split("\t")[-1]) for line in lines]
+    kinds = [line.split("\t")[4] for line in lines]
+    assert kinds == ["ok", "coarse", "brackets", "empty"]
+    assert [" ".join(tree.leaves()) for tree in trees][1] == "he saw the dog with the man"
+    spans = [[(label, start, end) for label, start, end in brackets_of(tree)] for tree in trees]
+    assert ("NP", 0, 3) in spans[0]
+    assert ("PP", 4, 7) in spans[1]
+    assert ("FOO", 0, 2) in spans[2]
+    assert any(span[1:] == (1, 4) for span in spans[1])
+    (tagged,) = parse("(NP the/DT old/NN)\n", "--constraints", "--tags=hard")
+    assert "(NN old)" in tagged
+    (tmp_path / "input").write_text(text, encoding="utf-8")
+    command = ("-i", tmp_path / "input", "-o", tmp_path / "output", "--constraints", model)
+    _, _, error = run(parse_command.main, *command)
+    assert "sentence 3: the grammar has no tree with (FOO the old)" in error
+    assert "3 with a fallback tree (1 brackets, 1 coarse, 1 empty)" in error
+
+
+def test_bad_constraints_name_line_and_column(run, model, tmp_path):
+    (tmp_path / "input").write_text("the man\nthe (NP old man\n", encoding="utf-8")
+    code, _, error = run(parse_command.main, "--constraints", "-i", tmp_path / "input", model)
+    assert code == EXIT_USAGE
+    assert "the input:2:5: a bracket is not closed" in error
+    code, _, error = run(parse_command.main, "--constraints", "--tokenize", "-i", tmp_path / "input", model)
+    assert code == EXIT_USAGE
+    assert "--constraints" in error
 
 
 def test_slashes_and_tags(parse):

@@ -32,6 +32,10 @@ Options:
   --tags=MODE              none, hard or soft; but for none, words come as word/TAG, and other tags are not
                            considered (hard) or count a hundredth (soft); the last slash counts, but not one
                            after a backslash; a word may have no tag [default: none]
+  --constraints            the input has brackets that every tree must have, with labels, as in (NP the old man) went
+                           home ., or without, as in ( the old man ) went (ADVP home) .; a label follows its bracket
+                           without a space; (DT the) gives a tag; words that are brackets are written -LRB- and
+                           -RRB-. Where the grammar has no such tree, a fallback tree has the brackets
   --objective=NAME         which tree is best: {objectives}
                            (mpd: most probable derivation; mpp: most probable tree, from the best derivations;
                            mer: most expected correct rules; max-rule: largest product of rule posteriors)
@@ -139,6 +143,7 @@ def plan_of(arguments: dict[str, Any]) -> ParsePlan:
         kbest=integer(arguments, "--kbest", 1),
         scores=arguments["--scores"],
         confidence=arguments["--confidence"],
+        constraints=arguments["--constraints"],
         head_rules=head_rules_of(arguments, PENN) if is_conllu else "",
     )
 
@@ -272,7 +277,8 @@ def remembering(lines: Iterator[str], memory: deque[str]) -> Iterator[str]:
 def input_lines(arguments: dict[str, Any], gold: Sequence[Tree] | None) -> Iterator[str]:
     """The sentences, one per line: those of the input, or of the gold trees."""
     if gold is None:
-        return sentences_only(decode_lines(arguments["--input"], "utf-8"), arguments["--input"])
+        lines = decode_lines(arguments["--input"], "utf-8")
+        return lines if arguments["--constraints"] else sentences_only(lines, arguments["--input"])
     has_tags = arguments["--tags"] != "none"
     pairs = ([(leaf[0], leaf.label()) for leaf in preorder(tree) if is_preterminal(leaf)] for tree in gold)
     return (" ".join(f"{word}/{tag}" if has_tags else word for word, tag in pair) + "\n" for pair in pairs)
@@ -308,8 +314,9 @@ def gold_trees(arguments: dict[str, Any], plan: ParsePlan, models: Models) -> li
     """The clean trees of the input, if it is a treebank."""
     if not arguments["--from-trees"]:
         return None
-    if plan.tokenize or plan.blank_line_ends or plan.scores or plan.confidence:
-        raise UsageError("--from-trees: --tokenize, --format, --kbest, --scores and --confidence do not go with it")
+    if plan.tokenize or plan.blank_line_ends or plan.scores or plan.confidence or plan.constraints:
+        others = "--tokenize, --format, --kbest, --scores, --confidence and --constraints"
+        raise UsageError(f"--from-trees: {others} do not go with it")
     cleaning = models.first.preparation.cleaning
     trees = read_trees(arguments["--input"], treebank=preset_of(arguments))
     found = [tree for tree in map(cleaning.apply, trees) if tree is not None]
@@ -344,7 +351,7 @@ def parse_all(
                 tally.add(parsed.text, keep=gold is not None)
                 tally.fallbacks[parsed.fallback] += 1
                 if parsed.problem:
-                    print(f"tsgkit: {parsed.problem}; it has a flat tree", file=sys.stderr)
+                    print(f"tsgkit: {parsed.problem}", file=sys.stderr)
             tally.places[place] += len(portion)
             bar.update(len(portion))
             if place != HERE:

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tsgkit._cell_closing import OpenCells
+from tsgkit._constraints import Constraints
 from tsgkit._grammar_index import GrammarIndex
 from tsgkit._pruning import Mask, Projection
 from tsgkit._work_limit import WorkLimit
@@ -32,6 +33,8 @@ class Chart:
     @property
     def log_total(self) -> float: ...
     @property
+    def constraints(self) -> Constraints | None: ...
+    @property
     def n_bytes(self) -> int: ...
     limit: WorkLimit
     @property
@@ -46,6 +49,7 @@ class Chart:
         mask: Mask | None = None,
         projection: Projection | None = None,
         open_cells: OpenCells | None = None,
+        constraints: Constraints | None = None,
         growth: float | None = None,
     ) -> float: ...
     def fill_outside(self, smallest_share: float = 0.0) -> None: ...

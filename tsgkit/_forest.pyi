@@ -10,12 +10,19 @@ DEFAULT_MAX_BYTES: int
 @final
 class Forest:
     def __init__(
-        self, n_words: int, n_labels: int, rules: ArrayLike | None = None, posteriors: ArrayLike | None = None
+        self,
+        n_words: int,
+        n_labels: int,
+        rules: ArrayLike | None = None,
+        posteriors: ArrayLike | None = None,
+        n_states: int = 1,
     ) -> None: ...
     @property
     def n_words(self) -> int: ...
     @property
     def n_labels(self) -> int: ...
+    @property
+    def n_states(self) -> int: ...
     @property
     def is_over_budget(self) -> bool: ...
     limit: WorkLimit

@@ -20,7 +20,8 @@ from tsgkit.evaluation import Evaluation, Parameters
 from tsgkit.evaluation import evaluate as evaluate_lines
 from tsgkit.evaluation.parameters import DEFAULT_PARAMETERS, parameters_named
 from tsgkit.models.model import AnyModel, Model
-from tsgkit.parsing.base import require_sentences
+from tsgkit.parsing.base import Sentence, require_sentences
+from tsgkit.parsing.constraints import GivenBracket
 from tsgkit.parsing.parse import Parse
 from tsgkit.parsing.product import parser_of
 from tsgkit.parsing.settings import ParserSettings
@@ -170,6 +171,7 @@ def parse(
     k: int = 1,
     confidence: bool = False,
     threads: int = 1,
+    brackets: Iterable[Sequence[GivenBracket]] | None = None,
     **settings: Any,
 ) -> list[Parse]:
     """Parse sentences, as ``tsgkit parse`` does.
@@ -186,6 +188,8 @@ def parse(
         Whether to compute the posterior probabilities of brackets.
     threads : int
         The result does not depend on it.
+    brackets : iterable of sequences of (label, start, end), optional
+        For each sentence, brackets that its trees must have; a label that is ``None`` is any.
     **settings
         Settings of the parser (`ParserSettings`), such as ``objective="mpd"``.
 
@@ -194,12 +198,19 @@ def parse(
     >>> model = train("village:train", model="cfg")
     >>> [each.fallback or "ok" for each in parse([["I", "ran", "."], ["He", "smiled", "."]], model)]
     ['ok', 'ok']
+    >>> print(parse([["He", "smiled", "."]], model, brackets=[[("VP", 1, 3)]])[0].tree)
+    (TOP (S (NP (PRP He)) (VP (VBD smiled) (. .))))
     >>> parse("I ran .", model)
     Traceback (most recent call last):
         ...
     TypeError: sentences are sequences of words, not the string 'I ran .'; split it, as in ['I ran .'.split()]
     """
-    checked = [(words, None) for words in require_sentences(sentences)]
+    checked: list[Sentence] = [(words, None) for words in require_sentences(sentences)]
+    if brackets is not None:
+        given = list(brackets)
+        if len(given) != len(checked):
+            raise UsageError(f"brackets for {len(given)} sentences, but there are {len(checked)}")
+        checked = [(sentence[0], None, found) for sentence, found in zip(checked, given, strict=True)]
     models = list(model) if isinstance(model, Iterable) and not isinstance(model, str) else [model]
     parser = parser_of(models, ParserSettings(**settings))
     return list(parser.parse_batch(checked, threads=threads, k=k, confidence=confidence))

@@ -37,6 +37,7 @@ from tsgkit.inference.training import Training
 from tsgkit.models.fragments import FragmentTable
 from tsgkit.models.model import AnyModel, Model
 from tsgkit.parsing.base import require_sentences
+from tsgkit.parsing.constraints import GivenBracket
 from tsgkit.parsing.held_out import held_out_score
 from tsgkit.parsing.parse import Parse
 from tsgkit.parsing.parser import Parser
@@ -370,6 +371,7 @@ class Estimator:
         *,
         k: int = 1,
         confidence: bool = False,
+        brackets: Sequence[GivenBracket] = (),
     ) -> Parse:
         """Everything about one sentence: the `k` best trees, probabilities, whether the tree is a fallback.
 
@@ -382,8 +384,10 @@ class Estimator:
             How many trees at most.
         confidence : bool
             Whether to compute the posterior probabilities of brackets.
+        brackets : sequence of (label, start, end)
+            What all trees must have; a label that is ``None`` is any.
         """
-        return self.parser.analyse(words, tags, k=k, confidence=confidence)
+        return self.parser.analyse(words, tags, k=k, confidence=confidence, brackets=brackets)
 
     def score(self, trees: Trees, y: object = None) -> float:
         """The aligned F1, in percent, of the parses of held-out sentences; see `Evaluation`.

@@ -3,6 +3,7 @@ from libcpp.vector cimport vector
 
 from tsgkit._cell_closing cimport OpenCells
 from tsgkit._chart_cells cimport Cells
+from tsgkit._constraints cimport Constraints
 from tsgkit._grammar_index cimport GrammarIndex
 from tsgkit._pruning cimport Mask, Projection
 from tsgkit._types cimport index_t
@@ -20,6 +21,7 @@ cdef class Chart:
     cdef Mask mask                       # these keep what the cells point to
     cdef Projection projection
     cdef OpenCells open_cells
+    cdef readonly Constraints constraints  # of the last sentence, or None
     cdef WorkLimit work_limit
 
     cdef int require_plain_cells(self) except -1

@@ -25,6 +25,7 @@ from tsgkit._chart_cells cimport (
     make_cells,
     outside_of,
 )
+from tsgkit._constraints cimport Constraints
 from tsgkit._grammar_index cimport GrammarIndex, check_lexical
 from tsgkit._inside cimport fill_inside
 from tsgkit._outside cimport fill_outside
@@ -72,7 +73,7 @@ cdef class Chart:
 
     def fill(self, const index_t[::1] lexical_start, const symbol_t[::1] lexical_symbol,
              const weight_t[::1] lexical_weight, *, bint viterbi=False, Mask mask=None,
-             Projection projection=None, OpenCells open_cells=None, growth=None):
+             Projection projection=None, OpenCells open_cells=None, Constraints constraints=None, growth=None):
         """Compute the inside (or Viterbi) values of a sentence.
 
         Parameters
@@ -89,6 +90,8 @@ cdef class Chart:
         open_cells : OpenCells, optional
             The cells to fill, with weights by which their binary rules are multiplied; all others stay empty. Unless
             given, all are filled.
+        constraints : Constraints, optional
+            Brackets that all derivations must have; a mask must come from a chart with the same ones.
         growth : float, optional
             Where to start looking for scale factors: minus the typical log weight per word.
 
@@ -115,7 +118,14 @@ cdef class Chart:
             raise ValueError("the mask does not belong to this grammar and sentence")
         if open_cells is not None and open_cells.n_words != lexical_start.shape[0] - 1:
             raise ValueError("the open cells are those of another sentence")
-        self.mask, self.projection, self.open_cells = mask, projection, open_cells
+        if constraints is not None and (
+                constraints.grammar is not self.grammar or constraints.n_words != lexical_start.shape[0] - 1):
+            raise ValueError("the constraints do not belong to this grammar and sentence")
+        n_rows = constraints.n_rows if constraints is not None else lexical_start.shape[0]
+        if mask is not None and mask.n_rows != n_rows:
+            raise ValueError("the mask comes from a chart with other constraints")
+        self.mask, self.projection, self.open_cells, self.constraints = mask, projection, open_cells, constraints
+        self.cells.constraints = &constraints.table if constraints is not None else NULL
         self.cells.cell_weights = open_cells.weights.data() if open_cells is not None else NULL
         self.cells.mask = NULL
         self.cells.projection = NULL

@@ -11,6 +11,7 @@
 from libc.math cimport INFINITY
 from libcpp.vector cimport vector
 
+from tsgkit._constraints cimport CROSSING, FREE, ConstraintTable, span_at, state_after
 from tsgkit._grammar_index cimport GrammarTable
 from tsgkit._types cimport bits_t, index_t, position_t, symbol_t, weight_t
 from tsgkit._work_limit cimport Limits
@@ -62,6 +63,13 @@ cdef struct Slot:
     position_t high
 
 
+cdef struct Arrival:
+    # A symbol that enters a state of a constrained span.
+    symbol_t symbol
+    symbol_t state
+    weight_t value
+
+
 cdef cppclass Side:
     # The values by start, each a vector over ends, or by end, each a vector over starts.
     vector[symbol_t] slot_of             # [position, symbol]: the slot, where there is one
@@ -78,8 +86,10 @@ cdef cppclass Cells:
     const MaskTable* mask                # NULL: everything may stand everywhere
     const ProjectionTable* projection    # from this grammar to that of the mask
     const weight_t* cell_weights         # by which the binary rules of each cell are multiplied; NULL: 1
+    const ConstraintTable* constraints   # spans that must have given nodes; NULL: none
     Limits* limits                       # when to stop
     position_t n_words
+    position_t n_rows                    # positions of the sentence, then the ends of pending cells
     weight_t total                       # the root's value, scaled; 0: no derivation
     weight_t largest                     # of all inside values
     weight_t smallest                    # the same, of those above 0
@@ -103,7 +113,7 @@ cdef cppclass Cells:
     vector[index_t] live_begin
     vector[index_t] live_end
 
-    # Scratch of the cell at work; all zero between cells.
+    # Scratch of the cell at work; all zero between cells, `span_at_work` FREE.
     vector[weight_t] sums                # per symbol
     vector[bits_t] touched               # flags of symbols with a sum
     vector[bits_t] touched_words         # flags of the words of these flags that are not zero, and perhaps of others
@@ -113,6 +123,9 @@ cdef cppclass Cells:
     vector[symbol_t] cycle_members       # those that may stand in the cell at work
     vector[symbol_t] cycle_place         # per member of a cycle: its number among them; -1 between cells
     vector[weight_t] cycle_matrix        # their one-step weights, row after row
+    symbol_t span_at_work                # the constrained span whose cell is at work, or FREE
+    symbol_t state_at_work
+    vector[Arrival] arrivals             # what enters the states of this span
     vector[index_t] label_stamp          # per label: the last cell that allows it
     index_t last_stamp
     vector[symbol_t] cell_labels         # the labels that were stamped last: the first `n_cell_labels` of these
@@ -122,7 +135,7 @@ cdef cppclass Cells:
 # ---- reading ---------------------------------------------------------------------------------------------
 
 cdef inline index_t cell_of(const Cells* cells, position_t start, position_t end) noexcept nogil:
-    return <index_t>start * (cells.n_words + 1) + end
+    return <index_t>start * cells.n_rows + end
 
 
 cdef inline const Slot* find_slot(
@@ -163,14 +176,25 @@ cdef inline index_t bytes_in_use(const Cells* cells) noexcept nogil:
     # Outside values, if they are wanted later, take as much again as inside values.
     cdef index_t n_values = 2 * <index_t>(cells.left.inside.size() + cells.right.inside.size())
     # What a longer sentence before this one has left is not counted: it was within the bound.
-    return 8 * n_values + (8 + sizeof(Slot)) * n_slots + bytes_of_slots(cells, cells.n_words + 1) + 8 * <index_t>(
+    return 8 * n_values + (8 + sizeof(Slot)) * n_slots + bytes_of_slots(cells, cells.n_rows) + 8 * <index_t>(
         cells.left.alive.size() + cells.right.alive.size() + 2 * cells.cell_begin.size() + 2 * cells.cell_end.size()
     ) + sizeof(LiveBlock) * <index_t>cells.live_blocks.size()
 
 
-cdef inline weight_t cell_weight(const Cells* cells, index_t cell) noexcept nogil:
+cdef inline weight_t cell_weight(const Cells* cells, position_t start, position_t end) noexcept nogil:
     """By which the binary rules of a cell are multiplied; 0 if the cell is closed."""
-    return cells.cell_weights[cell] if cells.cell_weights != NULL else 1.0
+    cdef symbol_t span = span_at(cells.constraints, start, end)
+    if span != FREE:
+        # A constrained span is part of every derivation, so that a weight would change nothing.
+        return 0.0 if span == CROSSING else 1.0
+    return cells.cell_weights[<index_t>start * (cells.n_words + 1) + end] if cells.cell_weights != NULL else 1.0
+
+
+cdef inline bint keeps_state(const Cells* cells, symbol_t parent, bint is_bridge) noexcept nogil:
+    """Whether a unary rule or bridge of the cell at work has its child in the same state of a constraint."""
+    return is_bridge or cells.span_at_work < 0 or (
+        state_after(cells.constraints, cells.span_at_work, cells.state_at_work, cells.grammar.label[parent])
+        == cells.state_at_work)
 
 
 # ---- what the mask allows --------------------------------------------------------------------------------
@@ -281,7 +305,7 @@ cdef inline Range ends_of(const Cells* cells, position_t start, symbol_t label) 
     cdef Range ends
     if cells.mask != NULL and label < cells.grammar.n_treebank_labels:
         return cells.mask.ends[start * cells.mask.n_labels + cells.projection.coarse_label[label]]
-    ends.first, ends.last = start + 1, cells.n_words
+    ends.first, ends.last = start + 1, cells.n_rows - 1
     return ends
 
 
@@ -290,7 +314,7 @@ cdef inline Range starts_of(const Cells* cells, position_t end, symbol_t label) 
     cdef Range starts
     if cells.mask != NULL and label < cells.grammar.n_treebank_labels:
         return cells.mask.starts[end * cells.mask.n_labels + cells.projection.coarse_label[label]]
-    starts.first, starts.last = 0, end - 1
+    starts.first, starts.last = 0, min(end, cells.n_words) - 1
     return starts
 
 
@@ -317,8 +341,8 @@ cdef inline int store(
     if slot == NULL:
         cells.row_symbols[start].push_back(symbol)
         slot = make_slot(&cells.left, start * cells.symbol_stride + symbol, end, ends_of(cells, start, label))
-    # Spans come by length: the ends of a row only grow, the starts of a column only shrink.
-    slot.high = end
+    # Spans come by length: the starts of a column only shrink. The ends of a row only grow, but for pending cells.
+    slot.low, slot.high = min(slot.low, end), max(slot.high, end)
     cells.left.inside[slot.base + end] = value
     slot = <Slot*>find_slot(cells, &cells.right, end, symbol)
     if slot == NULL:
@@ -375,8 +399,13 @@ cdef inline int clear_bounds(vector[index_t]* bounds, index_t n_cells) except -1
 
 cdef inline int clear_cells(Cells* cells, position_t n_words) except -1 nogil:
     """Make room for a sentence, unless what every sentence of its length needs is over the bound already."""
-    cdef index_t n_rows = n_words + 1, n_flags = n_rows * cells.grammar.n_labels, row, label
-    cells.n_words, cells.total = n_words, 0.0
+    cdef index_t n_rows = n_words + 1, n_flags, row, label
+    if cells.constraints != NULL:
+        n_rows = cells.constraints.n_rows
+    n_flags = n_rows * cells.grammar.n_labels
+    cells.n_words, cells.n_rows, cells.total = n_words, n_rows, 0.0
+    cells.span_at_work = FREE
+    cells.arrivals.clear()
     cells.largest, cells.smallest = 0.0, INFINITY
     cells.n_position_words = (n_rows + 63) // 64
     cells.is_over_budget = (
@@ -404,13 +433,15 @@ cdef inline int clear_cells(Cells* cells, position_t n_words) except -1 nogil:
 
 cdef inline void abandon_cells(Cells* cells) noexcept nogil:
     """After a failed allocation, or out of time: a chart without a sentence."""
-    cells.n_words, cells.total = 0, 0.0
+    cells.n_words, cells.n_rows, cells.total = 0, 1, 0.0
     clear_scratch(cells)
 
 
 cdef inline void clear_scratch(Cells* cells) noexcept nogil:
     """After a pass that was not finished: scratch as it is between cells."""
     cdef index_t position
+    cells.span_at_work = FREE
+    cells.arrivals.clear()
     for position in range(<index_t>cells.cycle_place.size()):
         cells.cycle_place[position] = -1
     for position in range(<index_t>cells.sums.size()):

@@ -17,6 +17,7 @@ from libcpp.vector cimport vector
 from tsgkit._chart cimport Chart
 from tsgkit._chart_cells cimport Cells, Slot, cell_of, find_slot, inside_of, lexical_of
 from tsgkit._codes cimport BINARY, BRIDGE, LEXICAL, N_ROW_COLUMNS, ROW_END, ROW_KIND, ROW_LABEL, ROW_START, UNARY
+from tsgkit._constraints cimport ConstraintTable, row_of, span_at, state_after, state_of
 from tsgkit._grammar_index cimport GrammarTable
 from tsgkit._random cimport bitgen_of, bitgen_t, uniform
 from tsgkit._types cimport index_t, position_t, symbol_t, weight_t
@@ -29,6 +30,7 @@ cdef struct Choice:
     symbol_t left         # the only child of a unary rule or bridge
     symbol_t right
     position_t split
+    position_t end        # of the span, or of the pending cell of the only child (`_constraints.pxd`)
     weight_t weight       # of the rule
     weight_t value        # with the values of the children
 
@@ -49,10 +51,14 @@ cdef struct Visited:
 cdef int list_choices(const Cells* cells, Node node, vector[Choice]* choices) except -1 nogil:
     """The rules that make a node, with all their children that have a value, in a fixed order."""
     cdef const GrammarTable* grammar = cells.grammar
+    cdef symbol_t span = span_at(cells.constraints, node.start, node.end)
     cdef Choice choice
     cdef index_t edge
     choices.clear()
+    if span >= 0:
+        return list_constrained_choices(cells, node, span, choices)
     choice.left = choice.right = choice.split = -1
+    choice.end = node.end
     if node.end == node.start + 1:
         choice.kind = LEXICAL
         choice.weight = choice.value = lexical_of(cells, node.start, node.symbol)
@@ -68,6 +74,36 @@ cdef int list_choices(const Cells* cells, Node node, vector[Choice]* choices) ex
     return 0
 
 
+cdef int list_constrained_choices(
+        const Cells* cells, Node node, symbol_t span, vector[Choice]* choices) except -1 nogil:
+    """The same in a state of a constrained span: rules that lead there, with children in the states before."""
+    cdef const ConstraintTable* table = cells.constraints
+    cdef const GrammarTable* grammar = cells.grammar
+    cdef symbol_t state = state_of(table, span, node.end), label = grammar.label[node.symbol], before
+    cdef Choice choice
+    cdef index_t edge
+    choice.left = choice.right = choice.split = -1
+    choice.end = table.spans[span].end
+    if state_after(table, span, 0, label) == state:
+        if choice.end == node.start + 1:
+            choice.kind = LEXICAL
+            choice.weight = choice.value = lexical_of(cells, node.start, node.symbol)
+            if choice.value > 0.0:
+                choices.push_back(choice)
+        list_binary_choices(cells, node_of(node.symbol, node.start, choice.end), choices)
+    for edge in range(grammar.down.start[node.symbol], grammar.down.start[node.symbol + 1]):
+        choice.kind = BRIDGE if grammar.down.is_bridge[edge] else UNARY
+        choice.left, choice.weight = grammar.down.other[edge], grammar.down.weight[edge]
+        for before in range(state + 1):
+            if before != state if choice.kind == BRIDGE else state_after(table, span, before, label) != state:
+                continue
+            choice.end = row_of(table, span, before)
+            choice.value = choice.weight * inside_of(cells, node.start, choice.end, choice.left)
+            if choice.value > 0.0:
+                choices.push_back(choice)
+    return 0
+
+
 cdef int list_binary_choices(const Cells* cells, Node node, vector[Choice]* choices) except -1 nogil:
     cdef const GrammarTable* grammar = cells.grammar
     cdef const Slot* left
@@ -75,7 +111,7 @@ cdef int list_binary_choices(const Cells* cells, Node node, vector[Choice]* choi
     cdef Choice choice
     cdef index_t rule
     cdef position_t low, high
-    choice.kind = BINARY
+    choice.kind, choice.end = BINARY, node.end
     for rule in range(grammar.parent_start[node.symbol], grammar.parent_start[node.symbol + 1]):
         left = find_slot(cells, &cells.left, node.start, grammar.parent_left[rule])
         right = find_slot(cells, &cells.right, node.end, grammar.parent_right[rule])
@@ -122,11 +158,11 @@ cdef Node node_of(symbol_t symbol, position_t start, position_t end) noexcept no
 
 
 cdef Node left_child(Node node, Choice choice) noexcept nogil:
-    return node_of(choice.left, node.start, choice.split if choice.kind == BINARY else node.end)
+    return node_of(choice.left, node.start, choice.split if choice.kind == BINARY else choice.end)
 
 
 cdef Node right_child(Node node, Choice choice) noexcept nogil:
-    return node_of(choice.right, choice.split, node.end)
+    return node_of(choice.right, choice.split, choice.end)
 
 
 cdef int walk(
@@ -179,6 +215,8 @@ cdef object rows_of(Chart chart, const vector[Visited]* visited):
         view[row, ROW_LABEL] = chart.grammar.table.symbol_of[visited[0][row].node.symbol]
         view[row, ROW_START] = visited[0][row].node.start
         view[row, ROW_END] = visited[0][row].node.end
+        if chart.cells.constraints != NULL:
+            view[row, ROW_END] = chart.cells.constraints.end_of_row[visited[0][row].node.end]
         view[row, ROW_KIND] = visited[0][row].kind
     return rows
 

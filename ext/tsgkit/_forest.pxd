@@ -39,6 +39,7 @@ cdef cppclass Decoder:
     # Dynamic programming over the edges of a forest.
     const vector[Edge]* edges
     position_t n_words
+    symbol_t n_labels
     bint product
     vector[Item] items                   # of every span those with labels, in their order
     vector[symbol_t] item_label          # beside the items: looking for a label reads nothing else
@@ -60,7 +61,8 @@ cdef cppclass Decoder:
 
 cdef class Forest:
     cdef readonly position_t n_words
-    cdef readonly symbol_t n_labels
+    cdef readonly symbol_t n_labels      # of the treebank
+    cdef readonly symbol_t n_states      # of labels: number state * n_labels + label, see `_constraints.pxd`
     cdef readonly bint is_over_budget    # there were too many rules: all were left out
     cdef public WorkLimit limit          # when to stop working at it
     cdef public index_t max_bytes        # the most memory for what is looked for in it

@@ -84,12 +84,16 @@ cdef class Forest:
         -1, for a lexical one the left label is too. Rows that are equal are added up.
     posteriors : array of float
         Positive.
+    n_states : int
+        How many states labels have: ``state * n_labels + label`` stands for a label in a state. With constraints on a
+        sentence, a label in a state that is not 0 is a node over a span whose brackets are not all below it.
     """
 
-    def __init__(self, position_t n_words, symbol_t n_labels, rules=None, posteriors=None):
-        if n_words < 0 or n_labels < 0:
-            raise ValueError(f"{n_words} words, {n_labels} labels: must not be negative")
-        self.n_words, self.n_labels, self.limit, self.max_bytes = n_words, n_labels, WorkLimit(), DEFAULT_MAX_BYTES
+    def __init__(self, position_t n_words, symbol_t n_labels, rules=None, posteriors=None, symbol_t n_states=1):
+        if n_words < 0 or n_labels < 0 or n_states < 1:
+            raise ValueError(f"{n_words} words, {n_labels} labels, {n_states} states: too few")
+        self.n_words, self.n_labels, self.n_states = n_words, n_labels, n_states
+        self.limit, self.max_bytes = WorkLimit(), DEFAULT_MAX_BYTES
         if rules is None:
             return
         cdef const symbol_t[:, :] rows = np.asarray(rules, dtype=np.int32).reshape(-1, 6)
@@ -132,7 +136,7 @@ cdef class Forest:
         nodes = {}
         cdef Edge edge
         for edge in self.edges:
-            key = (edge.label, edge.start, edge.end)
+            key = (edge.label % self.n_labels, edge.start, edge.end)
             nodes[key] = nodes.get(key, 0.0) + edge.posterior
         return nodes
 
@@ -163,12 +167,13 @@ cdef class Forest:
 
 cdef int check_edge(Forest forest, Edge edge) except -1:
     """Everything that the decoder relies on."""
+    cdef index_t n_codes = <index_t>forest.n_labels * forest.n_states
     fits = (
         0 <= edge.start < edge.end <= forest.n_words
-        and 0 <= edge.label < forest.n_labels
+        and 0 <= edge.label < n_codes
         and (edge.start < edge.split < edge.end and edge.left >= 0 if edge.right >= 0 else edge.split == -1)
-        and -1 <= edge.left < forest.n_labels
-        and -1 <= edge.right < forest.n_labels
+        and -1 <= edge.left < n_codes
+        and -1 <= edge.right < n_codes
         and (edge.left >= 0 or edge.end == edge.start + 1)
         and 0 < edge.posterior < INFINITY)
     if not fits:
@@ -185,7 +190,8 @@ cdef int make_decoder(Decoder* decoder, Forest forest, bint product) except -1:
     decoder.edges, decoder.n_words, decoder.product = &forest.edges, forest.n_words, product
     decoder.cell_begin.resize(n_rows * n_rows, 0)
     decoder.cell_end.resize(n_rows * n_rows, 0)
-    decoder.item_of_label.resize(forest.n_labels, -1)
+    decoder.n_labels = forest.n_labels
+    decoder.item_of_label.resize(<index_t>forest.n_labels * forest.n_states, -1)
     decoder.may_chain.resize(forest.edges.size(), 0)
     with nogil:
         decode(decoder, &forest.limit.limits)
@@ -476,14 +482,14 @@ cdef tuple tree_of(Decoder* decoder, symbol_t root):
         top = item
         for number in range(decoder.items[top].chain_size):
             edge = decoder.edges[0][decoder.chain_edges[decoder.items[top].chain_begin + number]]
-            rows.append((edge.label, edge.start, edge.end, UNARY))
+            rows.append((edge.label % decoder.n_labels, edge.start, edge.end, UNARY))
             item = find(decoder, edge.start, edge.end, edge.left)
         while decoder.items[item].top_edge >= 0:
             edge = decoder.edges[0][decoder.items[item].top_edge]
-            rows.append((edge.label, edge.start, edge.end, UNARY))
+            rows.append((edge.label % decoder.n_labels, edge.start, edge.end, UNARY))
             item = find(decoder, edge.start, edge.end, edge.left)
         edge = decoder.edges[0][decoder.items[item].base_edge]
-        rows.append((edge.label, edge.start, edge.end, LEXICAL if edge.left < 0 else BINARY))
+        rows.append((edge.label % decoder.n_labels, edge.start, edge.end, LEXICAL if edge.left < 0 else BINARY))
         if edge.left >= 0:
             waiting.push_back(find(decoder, edge.split, edge.end, edge.right))
             waiting.push_back(find(decoder, edge.start, edge.split, edge.left))

@@ -6,27 +6,33 @@ With ``I(x, i, j)`` the inside value of symbol ``x`` over the words ``i .. j``,
 
 where the last sum runs over unary rules and bridges and is closed exactly, cycles included. Viterbi values have *max*
 in place of *sum*. With a mask from a coarser chart, only blocks of rules whose treebank labels survived are touched.
+A cell that is constrained (``_constraints.pxd``) has the values of every state of its automaton, one after the other.
 """
 
 from tsgkit._binary_rules cimport InsideStep, visit_all, visit_block
 from tsgkit._chart_cells cimport (
+    Arrival,
     Cells,
     LiveBlock,
     alive_at,
     bytes_in_use,
     cell_of,
     cell_weight,
+    has_label,
     has_symbol,
     highest_bit,
     inner_positions,
     inside_of,
     is_allowed,
+    keeps_state,
     lowest_bit,
     split_range,
     stamp_allowed_labels,
+    stamp_label,
     store,
     touch,
 )
+from tsgkit._constraints cimport FREE, row_of, span_at, state_after
 from tsgkit._grammar_index cimport GrammarTable
 from tsgkit._semiring cimport MaxProduct, SumProduct, max_semiring, plus, semiring_t, sum_semiring
 from tsgkit._types cimport bits_t, index_t, position_t, symbol_t, weight_t
@@ -58,12 +64,16 @@ cdef int inside_pass(Cells* cells, semiring_t* semiring) except -1 nogil:
 
 cdef int inside_cell(Cells* cells, semiring_t* semiring, position_t start, position_t end) except -1 nogil:
     cdef index_t cell = cell_of(cells, start, end), entry
+    cdef symbol_t span = span_at(cells.constraints, start, end)
     cdef InsideStep step
     cells.cell_begin[cell] = cells.cell_end[cell] = cells.cell_symbols.size()
-    if cell_weight(cells, cell) == 0.0:
+    if cell_weight(cells, start, end) == 0.0:
         return 0
     if cells.mask != NULL:
-        stamp_allowed_labels(cells, cell)
+        if span == FREE:
+            stamp_allowed_labels(cells, cell)
+        else:
+            stamp_entering_labels(cells, span, start)
         if not cells.n_cell_labels:
             return 0
     if end == start + 1:
@@ -74,11 +84,81 @@ cdef int inside_cell(Cells* cells, semiring_t* semiring, position_t start, posit
     elif cells.mask != NULL:
         combine_allowed(cells, semiring, start, end)
     else:
-        step = inside_step(cells, cell)
+        step = inside_step(cells, start, end)
         visit_all(cells, semiring, &step, start, end)
+    if span != FREE:
+        return close_constrained(cells, semiring, span, start)
     close_cell(cells, semiring, start, end)
     cells.cell_end[cell] = cells.cell_symbols.size()
     return 0
+
+
+# ---- constrained cells -----------------------------------------------------------------------------------
+
+cdef void stamp_entering_labels(Cells* cells, symbol_t span, position_t start) noexcept nogil:
+    """Stamp the labels whose binary rules the mask allows in a constrained cell: in the state that they enter."""
+    cdef symbol_t label, coarse
+    cdef position_t row
+    cells.last_stamp -= 1
+    cells.n_cell_labels = 0
+    for label in range(cells.grammar.n_treebank_labels):
+        row = row_of(cells.constraints, span, state_after(cells.constraints, span, 0, label))
+        coarse = cells.projection.coarse_label[label]
+        if has_label(cells.mask, cell_of(cells, start, row), coarse):
+            stamp_label(cells, label, cells.last_stamp)
+
+
+cdef int close_constrained(Cells* cells, semiring_t* semiring, symbol_t span, position_t start) except -1 nogil:
+    """Close the cell of every state, from what its binary rules or its word made and what comes from states before."""
+    cdef symbol_t state, n_states = cells.constraints.spans[span].n_pending + 1
+    cdef index_t cell, position
+    cdef position_t row
+    take_arrivals(cells, span)
+    cells.span_at_work = span
+    for state in range(n_states):
+        row = row_of(cells.constraints, span, state)
+        cell = cell_of(cells, start, row)
+        cells.state_at_work = state
+        cells.cell_begin[cell] = cells.cell_symbols.size()
+        if cells.mask != NULL:
+            stamp_allowed_labels(cells, cell)
+        for position in range(<index_t>cells.arrivals.size()):
+            if cells.arrivals[position].state == state:
+                add(cells, semiring, cells.arrivals[position].symbol, cells.arrivals[position].value)
+        close_cell(cells, semiring, start, row)
+        cells.cell_end[cell] = cells.cell_symbols.size()
+    cells.span_at_work = FREE
+    cells.arrivals.clear()
+    return 0
+
+
+cdef int take_arrivals(Cells* cells, symbol_t span) except -1 nogil:
+    """Move the sums of the cell at work to the states that their labels enter."""
+    cdef index_t word
+    cdef symbol_t symbol
+    for word in range(<index_t>cells.touched.size()):
+        while cells.touched[word]:
+            symbol = 64 * word + lowest_bit(cells.touched[word])
+            cells.touched[word] &= cells.touched[word] - 1
+            arrive(
+                cells, symbol, state_after(cells.constraints, span, 0, cells.grammar.label[symbol]),
+                cells.sums[symbol])
+            cells.sums[symbol] = 0.0
+    for word in range(<index_t>cells.touched_words.size()):
+        cells.touched_words[word] = 0
+    return 0
+
+
+cdef int arrive(Cells* cells, symbol_t symbol, symbol_t state, weight_t value) except -1 nogil:
+    cdef Arrival arrival
+    arrival.symbol, arrival.state, arrival.value = symbol, state, value
+    cells.arrivals.push_back(arrival)
+    return 0
+
+
+cdef inline void add(Cells* cells, semiring_t* semiring, symbol_t symbol, weight_t value) noexcept nogil:
+    cells.sums[symbol] = plus(semiring, cells.sums[symbol], value)
+    touch(cells, symbol)
 
 
 # ---- binary rules under a mask ---------------------------------------------------------------------------
@@ -92,9 +172,11 @@ cdef int combine_allowed(Cells* cells, semiring_t* semiring, position_t start, p
     cdef const bits_t* right_alive = alive_at(cells, &cells.right, end, 0) + word
     cdef bits_t inside = inner_positions(start, end, word), left, both
     cdef bint is_narrow = end >> 6 == word   # all split points are in one word of flags
+    # In a constrained cell, which symbols may stand there is asked state by state, when it is closed.
+    cdef bint is_free = span_at(cells.constraints, start, end) == FREE
     cdef symbol_t coarse
     cdef LiveBlock live
-    cdef InsideStep step = inside_step(cells, cell)
+    cdef InsideStep step = inside_step(cells, start, end)
     cells.live_begin[cell] = cells.live_blocks.size()
     for position in range(cells.n_cell_labels):
         live.label = cells.cell_labels[position]
@@ -104,7 +186,7 @@ cdef int combine_allowed(Cells* cells, semiring_t* semiring, position_t start, p
                 continue
             for block in range(grammar.group_block_start[group], grammar.group_block_start[group + 1]):
                 coarse = cells.projection.block_symbol[block]
-                if coarse >= 0 and not has_symbol(cells.mask, cell, coarse):
+                if coarse >= 0 and is_free and not has_symbol(cells.mask, cell, coarse):
                     continue
                 if is_narrow:
                     both = left & right_alive[grammar.block_right_label[block] * n_words]
@@ -120,9 +202,9 @@ cdef int combine_allowed(Cells* cells, semiring_t* semiring, position_t start, p
     return 0
 
 
-cdef InsideStep inside_step(Cells* cells, index_t cell) noexcept nogil:
+cdef InsideStep inside_step(Cells* cells, position_t start, position_t end) noexcept nogil:
     cdef InsideStep step
-    step.sums, step.factor = cells.sums.data(), cell_weight(cells, cell)
+    step.sums, step.factor = cells.sums.data(), cell_weight(cells, start, end)
     step.touched, step.touched_words = cells.touched.data(), cells.touched_words.data()
     return step
 
@@ -161,7 +243,7 @@ cdef int close_cycle(
     cdef const GrammarTable* grammar = cells.grammar
     cdef index_t cell = cell_of(cells, start, end)
     cdef symbol_t first = grammar.cycle_first[cycle], size = grammar.cycle_size[cycle], row, symbol
-    cdef bint all_allowed = True
+    cdef bint all_allowed = cells.span_at_work < 0
     for row in range(size):
         symbol = first + row
         cells.cycle_before[row] = cells.sums[symbol]
@@ -190,8 +272,12 @@ cdef int emit(
     store(cells, start, end, symbol, value)
     for edge in range(grammar.up.start[symbol], grammar.up.start[symbol + 1]):
         parent = grammar.up.other[edge]
+        if not keeps_state(cells, parent, grammar.up.is_bridge[edge]):
+            arrive(
+                cells, parent,
+                state_after(cells.constraints, cells.span_at_work, cells.state_at_work, grammar.label[parent]),
+                grammar.up.weight[edge] * value)
         # The steps inside of a cycle are in its closure.
-        if cycle < 0 or grammar.cycle_of[parent] != cycle:
-            cells.sums[parent] = plus(semiring, cells.sums[parent], grammar.up.weight[edge] * value)
-            touch(cells, parent)
+        elif cycle < 0 or grammar.cycle_of[parent] != cycle:
+            add(cells, semiring, parent, grammar.up.weight[edge] * value)
     return 0

@@ -7,19 +7,25 @@ cell hands its values down to the children of its rules,
     O(y, i, j) += w O(x, i, j)                                                                for x -> y
 
 with cycles of unary rules and bridges closed as in the inside pass. After Viterbi values *max* takes the place of
-*sum*, and inside times outside is the best derivation through a symbol.
+*sum*, and inside times outside is the best derivation through a symbol. In a constrained cell the states of the
+automaton come one after the other, the last one first.
 """
 
 from tsgkit._binary_rules cimport OutsideStep, visit_all, visit_block
 from tsgkit._chart_cells cimport (
     Cells,
     LiveBlock,
+    Slot,
     cell_of,
     cell_weight,
     find_slot,
+    keeps_state,
+    outside_of,
     stamp_allowed_labels,
+    stamp_label,
     stamp_labels_with_value,
 )
+from tsgkit._constraints cimport FREE, row_of, span_at, state_after
 from tsgkit._grammar_index cimport GrammarTable
 from tsgkit._semiring cimport MaxProduct, SumProduct, max_semiring, plus, semiring_t, sum_semiring
 from tsgkit._types cimport index_t, position_t, symbol_t, weight_t
@@ -48,6 +54,9 @@ cdef int outside_pass(Cells* cells, semiring_t* semiring) except -1 nogil:
 
 
 cdef int outside_cell(Cells* cells, semiring_t* semiring, position_t start, position_t end) except -1 nogil:
+    cdef symbol_t span = span_at(cells.constraints, start, end)
+    if span >= 0:
+        return outside_constrained(cells, semiring, span, start, end)
     if gather(cells, semiring, start, end) > 0.0:
         hand_down_cell(cells, semiring, cell_of(cells, start, end))
         if end - start > 1:
@@ -66,7 +75,7 @@ cdef weight_t gather(Cells* cells, semiring_t* semiring, position_t start, posit
         left = find_slot(cells, &cells.left, start, symbol).base + end
         right = find_slot(cells, &cells.right, end, symbol).base + start
         value = plus(semiring, cells.left.outside[left], cells.right.outside[right])
-        if symbol == cells.grammar.root and end - start == cells.n_words:
+        if symbol == cells.grammar.root and start == 0 and end == cells.n_words:
             value = plus(semiring, 1.0, value)
         cells.sums[symbol], cells.cell_inside[symbol] = value, cells.left.inside[left]
         largest = max(largest, value)
@@ -81,6 +90,77 @@ cdef void keep(Cells* cells, position_t start, position_t end) noexcept nogil:
         symbol = cells.cell_symbols[position]
         cells.left.outside[find_slot(cells, &cells.left, start, symbol).base + end] = cells.sums[symbol]
         cells.sums[symbol] = cells.cell_inside[symbol] = 0.0
+
+
+# ---- constrained cells -----------------------------------------------------------------------------------
+
+cdef int outside_constrained(
+        Cells* cells, semiring_t* semiring, symbol_t span, position_t start, position_t end) except -1 nogil:
+    """The outside values of every state, and what all of them hand down to shorter spans."""
+    cdef symbol_t state
+    cdef position_t row
+    cells.span_at_work = span
+    for state in range(cells.constraints.spans[span].n_pending, -1, -1):
+        row = row_of(cells.constraints, span, state)
+        cells.state_at_work = state
+        if gather(cells, semiring, start, row) > 0.0:
+            hand_down_cell(cells, semiring, cell_of(cells, start, row))
+            hand_to_earlier_states(cells, semiring, span, start, row)
+        keep(cells, start, row)
+    cells.span_at_work = FREE
+    if end - start > 1:
+        distribute_constrained(cells, semiring, span, start, end)
+    return 0
+
+
+cdef void hand_to_earlier_states(
+        Cells* cells, semiring_t* semiring, symbol_t span, position_t start, position_t row) noexcept nogil:
+    """Give the values of a state to the children of the unary rules by which it was entered."""
+    cdef const GrammarTable* grammar = cells.grammar
+    cdef index_t cell = cell_of(cells, start, row), position, edge, where
+    cdef symbol_t symbol, state
+    cdef const Slot* slot
+    cdef position_t before
+    for position in range(cells.cell_begin[cell], cells.cell_end[cell]):
+        symbol = cells.cell_symbols[position]
+        if cells.sums[symbol] == 0.0:
+            continue
+        for state in range(cells.state_at_work):
+            if state_after(cells.constraints, span, state, grammar.label[symbol]) != cells.state_at_work:
+                continue
+            before = row_of(cells.constraints, span, state)
+            for edge in range(grammar.down.start[symbol], grammar.down.start[symbol + 1]):
+                slot = find_slot(cells, &cells.left, start, grammar.down.other[edge])
+                if slot != NULL and slot.low <= before <= slot.high and not grammar.down.is_bridge[edge]:
+                    where = slot.base + before
+                    cells.left.outside[where] = plus(
+                        semiring, cells.left.outside[where], grammar.down.weight[edge] * cells.sums[symbol])
+
+
+cdef int distribute_constrained(
+        Cells* cells, semiring_t* semiring, symbol_t span, position_t start, position_t end) except -1 nogil:
+    """As `distribute_cell`, with the outside values of symbols in the states that their binary rules enter."""
+    cdef index_t cell, position
+    cdef symbol_t state, symbol, n_states = cells.constraints.spans[span].n_pending + 1
+    cdef weight_t largest = 0.0
+    cells.last_stamp -= 1
+    cells.n_cell_labels = 0
+    for state in range(n_states):
+        cell = cell_of(cells, start, row_of(cells.constraints, span, state))
+        for position in range(cells.cell_begin[cell], cells.cell_end[cell]):
+            symbol = cells.cell_symbols[position]
+            if state_after(cells.constraints, span, 0, cells.grammar.label[symbol]) == state:
+                cells.sums[symbol] = outside_of(cells, start, row_of(cells.constraints, span, state), symbol)
+                largest = max(largest, cells.sums[symbol])
+                if cells.sums[symbol] > 0.0 and cells.label_stamp[cells.grammar.label[symbol]] != cells.last_stamp:
+                    stamp_label(cells, cells.grammar.label[symbol], cells.last_stamp)
+    if largest > 0.0:
+        distribute_stamped(cells, semiring, start, end)
+    for state in range(n_states):
+        cell = cell_of(cells, start, row_of(cells.constraints, span, state))
+        for position in range(cells.cell_begin[cell], cells.cell_end[cell]):
+            cells.sums[cells.cell_symbols[position]] = 0.0
+    return 0
 
 
 # ---- unary rules and bridges -----------------------------------------------------------------------------
@@ -110,9 +190,10 @@ cdef int outside_cycle(Cells* cells, semiring_t* semiring, symbol_t cycle, index
     for row in range(size):
         cells.cycle_before[row] = cells.sums[first + row]
         all_alive = all_alive and cells.cell_inside[first + row] > 0.0
-    if cells.mask != NULL and not all_alive:
+    if cells.span_at_work >= 0 or (cells.mask != NULL and not all_alive):
         # Which members may stand here is asked from the mask again.
-        stamp_allowed_labels(cells, cell)
+        if cells.mask != NULL:
+            stamp_allowed_labels(cells, cell)
         close_allowed(cells, semiring, cycle, cell, &grammar.up)
     else:
         apply_closure(cells, semiring, cycle, 1, size)
@@ -130,7 +211,8 @@ cdef void hand_down(Cells* cells, semiring_t* semiring, symbol_t symbol) noexcep
     for edge in range(grammar.down.start[symbol], grammar.down.start[symbol + 1]):
         child = grammar.down.other[edge]
         # The steps inside of a cycle are in its closure.
-        if cells.cell_inside[child] > 0.0 and (cycle < 0 or grammar.cycle_of[child] != cycle):
+        if cells.cell_inside[child] > 0.0 and (cycle < 0 or grammar.cycle_of[child] != cycle) and (
+                keeps_state(cells, symbol, grammar.down.is_bridge[edge])):
             cells.sums[child] = plus(semiring, cells.sums[child], grammar.down.weight[edge] * cells.sums[symbol])
 
 
@@ -138,15 +220,21 @@ cdef void hand_down(Cells* cells, semiring_t* semiring, symbol_t symbol) noexcep
 
 cdef void distribute_cell(Cells* cells, semiring_t* semiring, position_t start, position_t end) noexcept nogil:
     """Give the values of a cell to the children of its binary rules, in shorter spans."""
+    if cells.mask != NULL:
+        stamp_labels_with_value(cells, cell_of(cells, start, end), cells.sums.data())
+    distribute_stamped(cells, semiring, start, end)
+
+
+cdef void distribute_stamped(Cells* cells, semiring_t* semiring, position_t start, position_t end) noexcept nogil:
+    """The same, where the labels with a value were stamped last."""
     cdef index_t cell = cell_of(cells, start, end), position
     cdef const LiveBlock* live
     cdef OutsideStep step
     step.sums, step.smallest = cells.sums.data(), cells.smallest_share * cells.total
-    step.factor = cell_weight(cells, cell)
+    step.factor = cell_weight(cells, start, end)
     if cells.mask == NULL:
         visit_all(cells, semiring, &step, start, end)
         return
-    stamp_labels_with_value(cells, cell, cells.sums.data())
     for position in range(cells.live_begin[cell], cells.live_end[cell]):
         live = &cells.live_blocks[position]
         if cells.label_stamp[live.label] == cells.last_stamp:

@@ -5,7 +5,8 @@ all its refinements,
 
     q(A -> B C, i, k, j) = sum_{x -> y z}  O(x, i, j) w I(y, i, k) I(z, k, j) / I(root, 0, n)
 
-with ``x``, ``y``, ``z`` the symbols of ``A``, ``B`` and ``C``; likewise of unary rules and of words.
+with ``x``, ``y``, ``z`` the symbols of ``A``, ``B`` and ``C``; likewise of unary rules and of words. In a constrained
+cell a label has one posterior per state of the automaton, so that a tree which is made of the rules has the brackets.
 """
 
 from libc.math cimport INFINITY
@@ -23,8 +24,10 @@ from tsgkit._chart_cells cimport (
     inside_of,
     outside_of,
     split_range,
+    stamp_label,
     stamp_labels_with_value,
 )
+from tsgkit._constraints cimport FREE, label_code, row_of, span_at, state_after, state_of
 from tsgkit._forest cimport Edge, Forest, Item, add_edge, merge_edges
 from tsgkit._grammar_index cimport GrammarTable
 from tsgkit._semiring cimport SumProduct, sum_semiring
@@ -56,7 +59,8 @@ def forest_of(Chart chart not None, weight_t smallest=1e-12):
     if not chart.has_outside or chart.is_viterbi:
         raise ValueError("posteriors need inside and outside values")
     chart.require_plain_cells()
-    cdef Forest forest = Forest(chart.cells.n_words, chart.grammar.n_labels)
+    n_states = chart.constraints.n_states if chart.constraints is not None else 1
+    cdef Forest forest = Forest(chart.cells.n_words, chart.grammar.n_labels, n_states=n_states)
     cdef Collector collector
     forest.limit, forest.max_bytes = chart.limit, chart.cells.max_bytes
     make_collector(&collector, &chart.cells, &forest.edges, smallest)
@@ -75,6 +79,8 @@ cdef cppclass Collector:
     Cells* cells
     vector[Edge]* edges
     weight_t smallest
+    symbol_t span                        # the constrained span at work, or FREE
+    index_t n_codes                      # of labels, in all states
     vector[weight_t] outside             # per symbol: outside value over the total, in the cell at work
     vector[weight_t] at_split            # per split point; zero between rules
     vector[weight_t] of_label            # per label; zero between rules
@@ -84,6 +90,9 @@ cdef cppclass Collector:
 
 cdef int make_collector(Collector* collector, Cells* cells, vector[Edge]* edges, weight_t smallest) except -1:
     collector.cells, collector.edges, collector.smallest = cells, edges, smallest
+    collector.span, collector.n_codes = FREE, cells.grammar.n_labels
+    if cells.constraints != NULL:
+        collector.n_codes *= cells.constraints.n_states
     collector.outside.resize(cells.grammar.n_symbols, 0.0)
     collector.at_split.resize(cells.n_words + 1, 0.0)
     collector.of_label.resize(cells.grammar.n_treebank_labels, 0.0)
@@ -105,23 +114,87 @@ cdef bint collect(Collector* collector) except -1 nogil:
 
 cdef int collect_cell(Collector* collector, position_t start, position_t end) except -1 nogil:
     cdef Cells* cells = collector.cells
+    cdef symbol_t span = span_at(cells.constraints, start, end)
+    if span >= 0:
+        return collect_constrained(collector, span, start, end)
+    if load_outside(collector, start, end, FREE) >= collector.smallest:
+        if end == start + 1:
+            collect_words(collector, start)
+        else:
+            stamp_labels_with_value(cells, cell_of(cells, start, end), collector.outside.data())
+            collect_binary(collector, start, end)
+        collector.edge_of_rule.clear()
+        collect_unary(collector, start, end, collector.edges.size())
+    clear_outside(collector, start, end)
+    return 0
+
+
+cdef weight_t load_outside(Collector* collector, position_t start, position_t end, symbol_t entered) noexcept nogil:
+    """Outside values of a cell as shares of the total; the largest posterior. Of a constrained span, if one is given,
+    only of the symbols whose binary rules enter the state of the cell."""
+    cdef Cells* cells = collector.cells
     cdef index_t cell = cell_of(cells, start, end), position
     cdef symbol_t symbol
     cdef weight_t largest = 0.0
     for position in range(cells.cell_begin[cell], cells.cell_end[cell]):
         symbol = cells.cell_symbols[position]
+        if entered >= 0 and (
+                state_after(cells.constraints, entered, 0, cells.grammar.label[symbol])
+                != state_of(cells.constraints, entered, end)):
+            continue
         collector.outside[symbol] = outside_of(cells, start, end, symbol) / cells.total
         if collector.outside[symbol] > 0.0:
             largest = max(largest, collector.outside[symbol] * inside_of(cells, start, end, symbol))
+    return largest
+
+
+cdef void clear_outside(Collector* collector, position_t start, position_t end) noexcept nogil:
+    cdef index_t cell = cell_of(collector.cells, start, end), position
+    for position in range(collector.cells.cell_begin[cell], collector.cells.cell_end[cell]):
+        collector.outside[collector.cells.cell_symbols[position]] = 0.0
+
+
+cdef int collect_constrained(Collector* collector, symbol_t span, position_t start, position_t end) except -1 nogil:
+    """The rules of a constrained cell, labels by state: those of words or pairs first, then unary rules."""
+    cdef Cells* cells = collector.cells
+    cdef symbol_t state, label, n_states = cells.constraints.spans[span].n_pending + 1
+    cdef index_t first_unary, position, cell
+    cdef weight_t largest = 0.0
+    collector.span = span
+    cells.last_stamp -= 1
+    cells.n_cell_labels = 0
+    for state in range(n_states):
+        largest = max(largest, load_outside(collector, start, row_of(cells.constraints, span, state), span))
+        cell = cell_of(cells, start, row_of(cells.constraints, span, state))
+        for position in range(cells.cell_begin[cell], cells.cell_end[cell]):
+            label = cells.grammar.label[cells.cell_symbols[position]]
+            if collector.outside[cells.cell_symbols[position]] > 0.0 and cells.label_stamp[label] != cells.last_stamp:
+                stamp_label(cells, label, cells.last_stamp)
     if largest >= collector.smallest:
         if end == start + 1:
             collect_words(collector, start)
         else:
             collect_binary(collector, start, end)
-        collect_unary(collector, start, end)
-    for position in range(cells.cell_begin[cell], cells.cell_end[cell]):
-        collector.outside[cells.cell_symbols[position]] = 0.0
+    for state in range(n_states):
+        clear_outside(collector, start, row_of(cells.constraints, span, state))
+    collector.edge_of_rule.clear()
+    first_unary = collector.edges.size()
+    for state in range(n_states):
+        load_outside(collector, start, row_of(cells.constraints, span, state), FREE)
+        collect_unary(collector, start, row_of(cells.constraints, span, state), first_unary)
+        clear_outside(collector, start, row_of(cells.constraints, span, state))
+    collector.span = FREE
     return 0
+
+
+cdef inline symbol_t entering_code(const Collector* collector, symbol_t label) noexcept nogil:
+    """The number of a label in the forest where its binary rule or its word stands."""
+    cdef const Cells* cells = collector.cells
+    if collector.span < 0:
+        return label
+    return label_code(
+        cells.constraints, collector.span, state_after(cells.constraints, collector.span, 0, label), label,
+        cells.grammar.n_treebank_labels)
 
 
 cdef int collect_words(Collector* collector, position_t start) except -1 nogil:
@@ -132,18 +205,17 @@ cdef int collect_words(Collector* collector, position_t start) except -1 nogil:
     for entry in range(cells.lexical_start[start], cells.lexical_start[start + 1]):
         symbol = cells.lexical_symbol[entry]
         add_up(
-            collector, first_edge, start, start + 1, cells.grammar.label[symbol], -1,
+            collector, first_edge, start, start + 1, entering_code(collector, cells.grammar.label[symbol]), -1,
             cells.lexical_weight[entry] * collector.outside[symbol])
     return 0
 
 
-cdef int collect_unary(Collector* collector, position_t start, position_t end) except -1 nogil:
+cdef int collect_unary(
+        Collector* collector, position_t start, position_t end, index_t first_edge) except -1 nogil:
     cdef Cells* cells = collector.cells
     cdef const GrammarTable* grammar = cells.grammar
-    cdef index_t cell = cell_of(cells, start, end), first_edge = collector.edges.size(), position, edge
+    cdef index_t cell = cell_of(cells, start, end), position, edge
     cdef symbol_t symbol, child
-    cdef weight_t posterior
-    collector.edge_of_rule.clear()
     for position in range(cells.cell_begin[cell], cells.cell_end[cell]):
         symbol = cells.cell_symbols[position]
         if collector.outside[symbol] == 0.0:
@@ -151,8 +223,30 @@ cdef int collect_unary(Collector* collector, position_t start, position_t end) e
         for edge in range(grammar.down.start[symbol], grammar.down.start[symbol + 1]):
             if not grammar.down.is_bridge[edge]:
                 child = grammar.down.other[edge]
-                posterior = grammar.down.weight[edge] * collector.outside[symbol] * inside_of(cells, start, end, child)
-                add_up(collector, first_edge, start, end, grammar.label[symbol], grammar.label[child], posterior)
+                if collector.span >= 0:
+                    add_up_states(collector, first_edge, start, end, symbol, child, grammar.down.weight[edge])
+                else:
+                    add_up(
+                        collector, first_edge, start, end, grammar.label[symbol], grammar.label[child],
+                        grammar.down.weight[edge] * collector.outside[symbol] * inside_of(cells, start, end, child))
+    return 0
+
+
+cdef int add_up_states(
+        Collector* collector, index_t first_edge, position_t start, position_t row, symbol_t symbol, symbol_t child,
+        weight_t weight) except -1 nogil:
+    """A unary rule in a state of a constrained span, with its child in every state from which the rule leads there."""
+    cdef Cells* cells = collector.cells
+    cdef symbol_t span = collector.span, state = state_of(cells.constraints, span, row), before
+    cdef symbol_t n_labels = cells.grammar.n_treebank_labels, label = cells.grammar.label[symbol]
+    for before in range(state + 1):
+        if state_after(cells.constraints, span, before, label) == state:
+            add_up(
+                collector, first_edge, start, cells.constraints.spans[span].end,
+                label_code(cells.constraints, span, state, label, n_labels),
+                label_code(cells.constraints, span, before, cells.grammar.label[child], n_labels),
+                weight * collector.outside[symbol] * inside_of(
+                    cells, start, row_of(cells.constraints, span, before), child))
     return 0
 
 
@@ -174,7 +268,7 @@ cdef int add_up(
 cdef index_t find_edge(Collector* collector, index_t first_edge, symbol_t label, symbol_t left) except -2 nogil:
     """The edge with these labels among those from `first_edge` on; -1 if there is none, which the caller then adds."""
     cdef const vector[Edge]* edges = collector.edges
-    cdef index_t n_edges = edges.size(), n_labels = collector.cells.grammar.n_labels, position, key
+    cdef index_t n_edges = edges.size(), n_labels = collector.n_codes, position, key
     if n_edges - first_edge < FEW_EDGES:
         for position in range(first_edge, n_edges):
             if edges[0][position].label == label and edges[0][position].left == left:
@@ -194,11 +288,11 @@ cdef index_t find_edge(Collector* collector, index_t first_edge, symbol_t label,
 # ---- binary rules ----------------------------------------------------------------------------------------
 
 cdef int collect_binary(Collector* collector, position_t start, position_t end) except -1 nogil:
+    """The binary rules of a cell, whose labels with a value were stamped last."""
     cdef Cells* cells = collector.cells
     cdef const GrammarTable* grammar = cells.grammar
     cdef index_t cell = cell_of(cells, start, end), position, block
     cdef LiveBlock live
-    stamp_labels_with_value(cells, cell, collector.outside.data())
     if cells.mask != NULL:
         for position in range(cells.live_begin[cell], cells.live_end[cell]):
             live = cells.live_blocks[position]
@@ -238,7 +332,9 @@ cdef int collect_block(Collector* collector, LiveBlock live, position_t start, p
                     right = collector.shared_labels[position]
                     take_share(collector, start, split, end, live.label, left, right, right)
             elif collector.at_split[split] < INFINITY:
-                add_edge(collector.edges, start, split, end, live.label, left, right, collector.at_split[split])
+                add_edge(
+                    collector.edges, start, split, end, entering_code(collector, live.label), left, right,
+                    collector.at_split[split])
         collector.at_split[split] = 0.0
     return 0
 
@@ -270,5 +366,6 @@ cdef int take_share(
     cdef weight_t posterior = collector.at_split[split] * collector.of_label[shared]
     collector.of_label[shared] = 0.0
     if collector.smallest <= posterior < INFINITY:
-        add_edge(collector.edges, start, split, end, label, left, right, posterior)
+        add_edge(
+            collector.edges, start, split, end, entering_code(collector, label), left, right, posterior)
     return 0

@@ -7,6 +7,7 @@ from tsgkit._types cimport position_t
 cdef class Mask:
     cdef readonly GrammarIndex grammar   # of the coarse chart
     cdef readonly position_t n_words
+    cdef readonly position_t n_rows      # positions of the sentence and pending cells
     cdef MaskTable table
 
 

@@ -14,6 +14,7 @@ cimport cython
 from libcpp.vector cimport vector
 
 from tsgkit._chart_cells cimport Cells, MaskTable, Range, cell_of, has_label, inside_of, outside_of
+from tsgkit._constraints cimport row_of, span_at
 from tsgkit._grammar_index cimport GrammarIndex, GrammarTable
 from tsgkit._semiring cimport MaxProduct, SumProduct, max_semiring, plus, semiring_t, sum_semiring
 from tsgkit._types cimport bits_t, index_t, position_t, symbol_t, weight_t
@@ -28,7 +29,7 @@ cdef class Mask:
         """The labels that may stand over a span."""
         if not 0 <= start < end <= self.n_words:
             raise IndexError(f"span {start}..{end} is out of range: there are {self.n_words} words")
-        cdef index_t cell = <index_t>start * (self.n_words + 1) + end
+        cdef index_t cell = <index_t>start * self.n_rows + end
         return [label for label in range(64 * self.table.n_label_words) if has_label(&self.table, cell, label)]
 
     def count(self):
@@ -106,16 +107,16 @@ cdef Mask mask_of(GrammarIndex grammar, const Cells* cells, bint viterbi, double
     cdef SumProduct sums = sum_semiring(cells.grammar)
     cdef MaxProduct best = max_semiring(cells.grammar)
     cdef Range nowhere
-    nowhere.first, nowhere.last = cells.n_words, -1
-    mask.grammar, mask.n_words = grammar, cells.n_words
+    nowhere.first, nowhere.last = cells.n_rows - 1, -1
+    mask.grammar, mask.n_words, mask.n_rows = grammar, cells.n_words, cells.n_rows
     mask.table.n_labels = grammar.n_labels
     mask.table.n_label_words = (grammar.n_labels + 63) // 64
     mask.table.n_symbol_words = (grammar.n_symbols + 63) // 64
     with nogil:
         mask.table.label_bits.resize(cells.cell_begin.size() * mask.table.n_label_words, 0)
         mask.table.symbol_bits.resize(cells.cell_begin.size() * mask.table.n_symbol_words, 0)
-        mask.table.ends.resize((mask.n_words + 1) * mask.table.n_labels, nowhere)
-        mask.table.starts.resize((mask.n_words + 1) * mask.table.n_labels, nowhere)
+        mask.table.ends.resize(mask.n_rows * mask.table.n_labels, nowhere)
+        mask.table.starts.resize(mask.n_rows * mask.table.n_labels, nowhere)
         if viterbi:
             fill_mask(cells, &best, threshold, &mask.table)
         else:
@@ -124,34 +125,44 @@ cdef Mask mask_of(GrammarIndex grammar, const Cells* cells, bint viterbi, double
 
 
 cdef int fill_mask(const Cells* cells, semiring_t* semiring, double threshold, MaskTable* mask) except -1 nogil:
-    cdef const GrammarTable* grammar = cells.grammar
     cdef vector[weight_t] shares   # per label; zero between cells
     cdef position_t start, end
-    cdef index_t cell, position
-    cdef symbol_t symbol, label
-    cdef weight_t share
-    shares.resize(grammar.n_labels, 0.0)
+    cdef symbol_t span, state
+    shares.resize(cells.grammar.n_labels, 0.0)
     for start in range(cells.n_words):
         for end in range(start + 1, cells.n_words + 1):
-            cell = cell_of(cells, start, end)
-            for position in range(cells.cell_begin[cell], cells.cell_end[cell]):
-                symbol = cells.cell_symbols[position]
-                share = inside_of(cells, start, end, symbol) * outside_of(cells, start, end, symbol) / cells.total
-                label = grammar.label[symbol]
-                shares[label] = plus(semiring, shares[label], share)
-                if share >= threshold:
-                    mask.symbol_bits[cell * mask.n_symbol_words + (symbol >> 6)] |= <bits_t>1 << (symbol & 63)
-            for position in range(cells.cell_begin[cell], cells.cell_end[cell]):
-                label = grammar.label[cells.cell_symbols[position]]
-                if shares[label] >= threshold and label < grammar.n_treebank_labels:
-                    allow_label(mask, cells.n_words, start, end, label)
-                shares[label] = 0.0
+            mask_cell(cells, semiring, threshold, start, end, &shares, mask)
+            span = span_at(cells.constraints, start, end)
+            if span >= 0:
+                for state in range(cells.constraints.spans[span].n_pending):
+                    mask_cell(
+                        cells, semiring, threshold, start, row_of(cells.constraints, span, state), &shares, mask)
     return 0
 
 
+cdef void mask_cell(
+        const Cells* cells, semiring_t* semiring, double threshold, position_t start, position_t end,
+        vector[weight_t]* shares, MaskTable* mask) noexcept nogil:
+    cdef const GrammarTable* grammar = cells.grammar
+    cdef index_t cell = cell_of(cells, start, end), position
+    cdef symbol_t symbol, label
+    cdef weight_t share
+    for position in range(cells.cell_begin[cell], cells.cell_end[cell]):
+        symbol = cells.cell_symbols[position]
+        share = inside_of(cells, start, end, symbol) * outside_of(cells, start, end, symbol) / cells.total
+        label = grammar.label[symbol]
+        shares[0][label] = plus(semiring, shares[0][label], share)
+        if share >= threshold:
+            mask.symbol_bits[cell * mask.n_symbol_words + (symbol >> 6)] |= <bits_t>1 << (symbol & 63)
+    for position in range(cells.cell_begin[cell], cells.cell_end[cell]):
+        label = grammar.label[cells.cell_symbols[position]]
+        if shares[0][label] >= threshold and label < grammar.n_treebank_labels:
+            allow_label(mask, cell, start, end, label)
+        shares[0][label] = 0.0
+
+
 cdef void allow_label(
-        MaskTable* mask, position_t n_words, position_t start, position_t end, symbol_t label) noexcept nogil:
-    cdef index_t cell = <index_t>start * (n_words + 1) + end
+        MaskTable* mask, index_t cell, position_t start, position_t end, symbol_t label) noexcept nogil:
     mask.label_bits[cell * mask.n_label_words + (label >> 6)] |= <bits_t>1 << (label & 63)
     widen(&mask.ends[start * mask.n_labels + label], end)
     widen(&mask.starts[end * mask.n_labels + label], start)

@@ -10,6 +10,7 @@ from libcpp.vector cimport vector
 
 from tsgkit._chart cimport Chart
 from tsgkit._chart_cells cimport Cells, Slot, cell_of, find_slot, inside_of, lexical_of
+from tsgkit._constraints cimport row_of, span_at, state_after, state_of
 from tsgkit._forest cimport Edge, Forest, find, is_unary, make_decoder
 from tsgkit._grammar_index cimport GrammarTable
 from tsgkit._types cimport index_t, position_t, symbol_t, weight_t
@@ -80,7 +81,7 @@ cdef double best_of(const TreeSource* source, index_t node) noexcept nogil:
         return source.decoder.items[node].best
     cell = node // source.cells.grammar.n_symbols
     return log(inside_of(
-        source.cells, cell // (source.cells.n_words + 1), cell % (source.cells.n_words + 1),
+        source.cells, cell // source.cells.n_rows, cell % source.cells.n_rows,
         node % source.cells.grammar.n_symbols))
 
 
@@ -94,14 +95,14 @@ cdef bint has_unary(const TreeSource* source, index_t node) noexcept nogil:
 
 cdef symbol_t label_of(const TreeSource* source, index_t node) noexcept nogil:
     if source.cells == NULL:
-        return source.decoder.items[node].label
+        return source.decoder.items[node].label % source.decoder.n_labels
     return source.cells.grammar.label[node % source.cells.grammar.n_symbols]
 
 
 cdef position_t start_of(const TreeSource* source, index_t node) noexcept nogil:
     if source.cells == NULL:
         return source.decoder.edges[0][source.base_edge[source.base_start[node]]].start
-    return node // source.cells.grammar.n_symbols // (source.cells.n_words + 1)
+    return node // source.cells.grammar.n_symbols // source.cells.n_rows
 
 
 # ---- options --------------------------------------------------------------------------------------------------
@@ -163,9 +164,14 @@ cdef int list_chart_base(const Cells* cells, index_t node, vector[Option]* optio
     cdef index_t cell = node // grammar.n_symbols, rule
     cdef const Slot* left
     cdef const Slot* right
-    cdef position_t start = cell // (cells.n_words + 1), end = cell % (cells.n_words + 1), split, low, high
+    cdef position_t start = cell // cells.n_rows, end = cell % cells.n_rows, split, low, high
+    cdef symbol_t span = span_at(cells.constraints, start, end)
     cdef weight_t value
     cdef Option option
+    if span >= 0:
+        if state_after(cells.constraints, span, 0, grammar.label[symbol]) != state_of(cells.constraints, span, end):
+            return 0
+        end = cells.constraints.spans[span].end
     option.left = option.right = -1
     option.makes_node = True
     value = lexical_of(cells, start, symbol) if end == start + 1 else 0.0
@@ -192,7 +198,10 @@ cdef int list_chart_unary(const TreeSource* source, index_t node, vector[Option]
     cdef const GrammarTable* grammar = source.cells.grammar
     cdef symbol_t symbol = node % grammar.n_symbols
     cdef index_t cell = node // grammar.n_symbols, position
+    cdef position_t start = cell // source.cells.n_rows, end = cell % source.cells.n_rows
     cdef Option option
+    if span_at(source.cells.constraints, start, end) >= 0:
+        return list_constrained_unary(source, symbol, start, end, options)
     option.right = -1
     for position in range(grammar.down.start[symbol], grammar.down.start[symbol + 1]):
         option.left = cell * grammar.n_symbols + grammar.down.other[position]
@@ -200,4 +209,28 @@ cdef int list_chart_unary(const TreeSource* source, index_t node, vector[Option]
         option.makes_node = not grammar.down.is_bridge[position]
         if best_of(source, option.left) > -INFINITY:
             options.push_back(option)
+    return 0
+
+
+cdef int list_constrained_unary(
+        const TreeSource* source, symbol_t symbol, position_t start, position_t row,
+        vector[Option]* options) except -1 nogil:
+    """The same in a state of a constrained span: children stand in the states from which a rule leads there."""
+    cdef const Cells* cells = source.cells
+    cdef symbol_t span = span_at(cells.constraints, start, row), state = state_of(cells.constraints, span, row)
+    cdef symbol_t before, label = cells.grammar.label[symbol]
+    cdef index_t position
+    cdef Option option
+    option.right = -1
+    for position in range(cells.grammar.down.start[symbol], cells.grammar.down.start[symbol + 1]):
+        option.score = log(cells.grammar.down.weight[position])
+        option.makes_node = not cells.grammar.down.is_bridge[position]
+        for before in range(state + 1):
+            if before != state if not option.makes_node else (
+                    state_after(cells.constraints, span, before, label) != state):
+                continue
+            option.left = cell_of(cells, start, row_of(cells.constraints, span, before)) * (
+                cells.grammar.n_symbols) + cells.grammar.down.other[position]
+            if best_of(source, option.left) > -INFINITY:
+                options.push_back(option)
     return 0

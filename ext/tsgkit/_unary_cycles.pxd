@@ -3,13 +3,14 @@
 #
 #     inside:  (I (+) U (+) U^2 (+) ...) v          outside:  the same with the transpose of U
 #
-# The closure in brackets comes with the grammar. Where a mask forbids some of the members it does not apply. Single
+# The closure in brackets comes with the grammar. Where a mask forbids some of the members, or a constraint some of the
+# steps, it does not apply. Single
 # steps are then repeated until the values converge; sums that have not after `MAX_SWEEPS` of them come from the
 # equations x = v + U x by elimination, whose cost does not depend on the weights. The best paths converge after as
 # many steps as there are members.
 from libc.math cimport fabs
 
-from tsgkit._chart_cells cimport Cells, is_allowed
+from tsgkit._chart_cells cimport Cells, is_allowed, keeps_state
 from tsgkit._grammar_index cimport EdgeTable, GrammarTable
 from tsgkit._semiring cimport MaxProduct, SumProduct, plus, semiring_t
 from tsgkit._types cimport index_t, symbol_t, weight_t
@@ -55,6 +56,12 @@ cdef inline int close_allowed(
     return 0
 
 
+cdef inline bint is_step(const Cells* cells, const EdgeTable* edges, index_t edge, symbol_t target) noexcept nogil:
+    """Whether a value may go along an edge: with a constraint, not where the parent enters another state."""
+    cdef symbol_t parent = target if edges == &cells.grammar.down else edges.other[edge]
+    return keeps_state(cells, parent, edges.is_bridge[edge])
+
+
 cdef inline weight_t sweep_cycle(
         Cells* cells, semiring_t* semiring, symbol_t first, symbol_t size, const EdgeTable* edges) noexcept nogil:
     """One step from every allowed member; returns the largest relative change of a value."""
@@ -66,7 +73,7 @@ cdef inline weight_t sweep_cycle(
         value = cells.cycle_before[row]
         for edge in range(edges.start[first + row], edges.start[first + row + 1]):
             other = edges.other[edge] - first
-            if 0 <= other < size:
+            if 0 <= other < size and is_step(cells, edges, edge, first + row):
                 value = plus(semiring, value, edges.weight[edge] * cells.cycle_after[other])
         if value > 0.0:
             change = max(change, fabs(value - cells.cycle_after[row]) / value)
@@ -88,7 +95,7 @@ cdef inline int eliminate_cycle(Cells* cells, symbol_t first, symbol_t size, con
         cells.cycle_after[row] = cells.cycle_before[member]
         for edge in range(edges.start[first + member], edges.start[first + member + 1]):
             other = edges.other[edge] - first
-            if 0 <= other < size and cells.cycle_place[other] >= 0:
+            if 0 <= other < size and cells.cycle_place[other] >= 0 and is_step(cells, edges, edge, first + member):
                 cells.cycle_matrix[row * n + cells.cycle_place[other]] += edges.weight[edge]
     eliminate(cells.cycle_matrix.data(), cells.cycle_after.data(), n, cells.limits)
     # Back to the places of the members, the last first, because places only grow.

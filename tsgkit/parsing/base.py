@@ -17,12 +17,15 @@ from nltk.tree import ProbabilisticTree, Tree
 from tsgkit._work_limit import WorkLimit
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.models.model import Model
+from tsgkit.parsing.constraints import GivenBracket
 from tsgkit.parsing.parse import Parse
 from tsgkit.parsing.settings import ParserSettings
 from tsgkit.streams import until_failure
 from tsgkit.treebank.trees import same_tree
 
 P = TypeVar("P", bound="SentenceParser")
+Tags = Sequence[str | None] | None
+Sentence = tuple[Sequence[str], Tags] | tuple[Sequence[str], Tags, Sequence[GivenBracket]]
 # Sentences given to each thread before results are waited for.
 WINDOW = 8
 
@@ -94,6 +97,7 @@ class SentenceParser(ParserI, ABC):
         number: int = 0,
         confidence: bool = False,
         limit: WorkLimit | None = None,
+        brackets: Sequence[GivenBracket] = (),
     ) -> Parse:
         """Everything about one sentence.
 
@@ -111,6 +115,10 @@ class SentenceParser(ParserI, ABC):
         limit : WorkLimit, optional
             In the place of the setting `max_seconds`: when to stop. Its `cancel`, called from any thread, ends the
             work within a fraction of a second.
+        brackets : sequence of (label, start, end)
+            What all trees must have: a node with this label, or with any if it is ``None``, over exactly the words
+            from `start` to before `end`. Probabilities and confidences are conditional on them. Of brackets over the
+            same words, the first is the outer one.
 
         Raises
         ------
@@ -178,7 +186,7 @@ class SentenceParser(ParserI, ABC):
 
     def parse_batch(
         self,
-        sentences: Iterable[tuple[Sequence[str], Sequence[str | None] | None]],
+        sentences: Iterable[Sentence],
         *,
         threads: int = 1,
         k: int = 1,
@@ -192,8 +200,8 @@ class SentenceParser(ParserI, ABC):
 
         Parameters
         ----------
-        sentences : iterable of (words, tags)
-            The tags are ``None``, or one for every word.
+        sentences : iterable of (words, tags) or (words, tags, brackets)
+            The tags are ``None``, or one for every word; brackets as for `analyse`.
         threads : int
         k, confidence
             As for `analyse`.
@@ -202,15 +210,17 @@ class SentenceParser(ParserI, ABC):
         """
         numbered = enumerate(sentences, start=first_number)
         if threads <= 1:
-            for number, (words, tags) in numbered:
-                yield self.analyse(words, tags, k=k, number=number, confidence=confidence)
+            for number, (words, tags, *given) in numbered:
+                brackets = given[0] if given else ()
+                yield self.analyse(words, tags, k=k, number=number, confidence=confidence, brackets=brackets)
             return
         with ThreadPoolExecutor(threads) as pool:
             pending: deque[Job] = deque()
             failures: list[Exception] = []
             try:
-                for number, (words, tags) in until_failure(numbered, failures):
-                    pending.append(Job(self, pool, words, tags, k=k, number=number, confidence=confidence))
+                for number, (words, tags, *given) in until_failure(numbered, failures):
+                    options = {"k": k, "number": number, "confidence": confidence}
+                    pending.append(Job(self, pool, words, tags, **options, brackets=given[0] if given else ()))
                     if len(pending) >= WINDOW * threads:
                         yield pending[0].result()
                         pending.popleft()

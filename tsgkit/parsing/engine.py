@@ -109,11 +109,13 @@ class Engine:
 
     def fill_coarsest(self, entries: SentenceEntries, by_best: bool, open_cells: OpenCells | None = None) -> bool:
         """Fill the coarsest chart, or its open cells alone; whether it has a derivation."""
-        return self.charts[0].fill(*entries[0], viterbi=by_best, open_cells=open_cells) > -math.inf
+        constraints = entries.constraints_of(0)
+        found = self.charts[0].fill(*entries[0], viterbi=by_best, open_cells=open_cells, constraints=constraints)
+        return found > -math.inf
 
     def fill_finest(self, entries: SentenceEntries, *, viterbi: bool) -> bool:
         """Fill the finest chart without pruning; whether it has a derivation."""
-        return self.chart.fill(*entries[-1], viterbi=viterbi) > -math.inf
+        return self.chart.fill(*entries[-1], viterbi=viterbi, constraints=entries.constraints_of(-1)) > -math.inf
 
     def refine(
         self,
@@ -136,7 +138,11 @@ class Engine:
             else:
                 mask = self.mask_of(number - 1, factor * self.settings.threshold_of(number - 1))
             found = self.charts[number].fill(
-                *entries[number], viterbi=viterbi if number == last else by_best, mask=mask, projection=projection
+                *entries[number],
+                viterbi=viterbi if number == last else by_best,
+                mask=mask,
+                projection=projection,
+                constraints=entries.constraints_of(number),
             )
             if not found > -math.inf:
                 return False

@@ -1,17 +1,27 @@
 """Trees for sentences that the grammar cannot analyse: the best parts side by side, or tags alone."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 
 from tsgkit._chart import Chart
 from tsgkit._derivations import best_part, best_symbols
 from tsgkit.grammar import WeightedGrammar
+from tsgkit.parsing.constraints import Span
 from tsgkit.parsing.lexical import Entries
 from tsgkit.parsing.rows import project
+from tsgkit.treebank.binarize import undo_label
 
 
-def glued_rows(chart: Chart, grammar: WeightedGrammar, is_part_label: Sequence[bool]) -> list[np.ndarray]:
+def unmet_spans(chart: Chart, spans: Iterable[Span]) -> list[Span]:
+    """The constrained spans of a chart that have no symbol: the grammar has no part with the brackets there."""
+    symbols, _ = best_symbols(chart, np.ones(chart.grammar.n_symbols, dtype=bool))
+    return [span for span in spans if symbols[span] < 0]
+
+
+def glued_rows(
+    chart: Chart, grammar: WeightedGrammar, is_part_label: Sequence[bool], unmet: Collection[Span] = ()
+) -> list[np.ndarray]:
     """The fewest parts that cover the sentence, and among those the most probable.
 
     Parameters
@@ -22,6 +32,8 @@ def glued_rows(chart: Chart, grammar: WeightedGrammar, is_part_label: Sequence[b
         Of the chart.
     is_part_label : sequence of bool
         For every label, whether it is one of the treebank; intermediate symbols are not.
+    unmet : collection of (start, end)
+        Spans that no part may contain strictly.
 
     Returns
     -------
@@ -38,6 +50,8 @@ def glued_rows(chart: Chart, grammar: WeightedGrammar, is_part_label: Sequence[b
     for end in range(1, chart.n_words + 1):
         options = []
         for start in range(end):
+            if any(start <= first and last <= end and last - first < end - start for first, last in unmet):
+                continue
             symbol, value = phrases[0][start, end], phrases[1][start, end]
             if symbol < 0 and end == start + 1:
                 symbol, value = labelled[0][start, end], labelled[1][start, end]
@@ -55,13 +69,16 @@ def glued_rows(chart: Chart, grammar: WeightedGrammar, is_part_label: Sequence[b
     return parts[::-1]
 
 
-def flat_rows(entries: Entries, symbol_of_rank: np.ndarray, grammar: WeightedGrammar) -> list[np.ndarray]:
-    """Every word under the tag that makes it with the largest weight."""
+def flat_rows(
+    entries: Entries, symbol_of_rank: np.ndarray, grammar: WeightedGrammar, wanted: Sequence[str | None]
+) -> list[np.ndarray]:
+    """Every word under the tag that makes it with the largest weight; under the wanted one if the word can have it."""
     starts, ranks, weights = entries
     parts = []
-    for position in range(len(starts) - 1):
+    for position, tag in enumerate(wanted):
         span = slice(starts[position], starts[position + 1])
-        rank = ranks[span][int(np.argmax(weights[span]))]
-        label = grammar.label[symbol_of_rank[rank]]
-        parts.append(np.array([(label, position, position + 1, 0)], dtype=np.int32))
+        labels = grammar.label[symbol_of_rank[ranks[span]]]
+        is_wanted = np.array([tag is not None and undo_label(grammar.labels[label]) == tag for label in labels])
+        chosen = np.argmax(np.where(is_wanted, weights[span], 0.0) if is_wanted.any() else weights[span])
+        parts.append(np.array([(labels[chosen], position, position + 1, 0)], dtype=np.int32))
     return parts

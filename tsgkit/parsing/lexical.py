@@ -5,14 +5,16 @@ supplies are dealt with here, so that the chart always has something to start fr
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from tsgkit._cell_closing import OpenCells
+from tsgkit._constraints import Constraints
 from tsgkit._grammar_index import GrammarIndex
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.grammar.weighted import GrammarError
+from tsgkit.parsing.constraints import GivenBracket
 from tsgkit.treebank.binarize import undo_label
 
 # How much less a tag other than the given one counts when tags are soft.
@@ -21,6 +23,7 @@ SOFT_FACTOR = 0.01
 UNSEEN_FACTOR = 1e-6
 
 Entries = tuple[np.ndarray, np.ndarray, np.ndarray]
+WordEntry = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass
@@ -32,13 +35,23 @@ class SentenceEntries:
     by_grammar : list of Entries
     open_cells : OpenCells, optional
         The spans that the coarsest grammar looks at; all unless given.
+    constraints : list of Constraints
+        The brackets that trees must have, for every grammar; empty if there are none.
+    brackets : list of GivenBracket
+        The same, as given.
     """
 
     by_grammar: list[Entries]
     open_cells: OpenCells | None = None
+    constraints: list[Constraints] = field(default_factory=list)
+    brackets: list[GivenBracket] = field(default_factory=list)
 
     def __getitem__(self, number: int) -> Entries:
         return self.by_grammar[number]
+
+    def constraints_of(self, number: int) -> Constraints | None:
+        """The brackets for a grammar of the cascade, if there are any."""
+        return self.constraints[number] if self.constraints else None
 
 
 class LexicalTable:
@@ -67,7 +80,13 @@ class LexicalTable:
         self.tag_of_rank = grammar.label[index.symbol_of_rank]
         self.tag_names = [undo_label(label) for label in grammar.labels]
 
-    def entries(self, words: Sequence[str], tags: Sequence[str | None] | None = None, mode: str = "none") -> Entries:
+    def entries(
+        self,
+        words: Sequence[str],
+        tags: Sequence[str | None] | None = None,
+        mode: str = "none",
+        possible: Sequence[tuple[int, str]] = (),
+    ) -> Entries:
         """The entries of a sentence as `Chart.fill` takes them.
 
         Parameters
@@ -78,6 +97,8 @@ class LexicalTable:
             A tag for every word, ``None`` where there is none.
         mode : {"none", "hard", "soft"}
             Whether tags are ignored, the only ones allowed, or preferred.
+        possible : sequence of (int, str)
+            Numbers of words, each with a tag that the word may have even if it was never seen with it.
         """
         found = [self.by_word.get(word, self.unseen) for word in words]
         if tags is not None and mode != "none":
@@ -85,6 +106,9 @@ class LexicalTable:
                 entry if tag is None else self.with_tag(entry, tag, mode)
                 for entry, tag in zip(found, tags, strict=True)
             ]
+        for place, tag in possible:
+            if not self.fits(found[place][0], tag).any():
+                found[place] = joined(found[place], self.unseen_with(tag))
         starts = np.zeros(len(found) + 1, dtype=np.int64)
         np.cumsum([len(ranks) for ranks, _ in found], out=starts[1:])
         return (
@@ -93,25 +117,35 @@ class LexicalTable:
             np.concatenate([weights for _, weights in found]),
         )
 
-    def with_tag(self, entry: tuple[np.ndarray, np.ndarray], tag: str, mode: str) -> tuple[np.ndarray, np.ndarray]:
+    def with_tag(self, entry: WordEntry, tag: str, mode: str) -> WordEntry:
         """An entry that keeps to a tag, or prefers it; a tag that the grammar does not have is ignored."""
         ranks, weights = entry
-        fits = np.array([self.tag_names[number] == tag for number in self.tag_of_rank[ranks]])
+        fits = self.fits(ranks, tag)
         if not fits.any():
-            unseen_ranks, unseen_weights = self.unseen
-            allowed = np.array([self.tag_names[number] == tag for number in self.tag_of_rank[unseen_ranks]])
-            if not allowed.any():
+            added = self.unseen_with(tag)
+            if not len(added[0]):
                 return entry
-            added = unseen_ranks[allowed], unseen_weights[allowed]
-            if mode == "hard":
-                return added
-            return np.concatenate([ranks, added[0]]), np.concatenate([weights * SOFT_FACTOR, added[1]])
+            return added if mode == "hard" else joined((ranks, weights * SOFT_FACTOR), added)
         if mode == "hard":
             return ranks[fits], weights[fits]
         return ranks, np.where(fits, weights, weights * SOFT_FACTOR)
 
+    def fits(self, ranks: np.ndarray, tag: str) -> np.ndarray:
+        """Which of these symbols have a tag."""
+        return np.array([self.tag_names[number] == tag for number in self.tag_of_rank[ranks]], dtype=bool)
 
-def unseen_entry(ranks: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def unseen_with(self, tag: str) -> WordEntry:
+        """The entry of a word that was never seen with a tag; empty if the grammar does not have the tag."""
+        ranks, weights = self.unseen
+        allowed = self.fits(ranks, tag)
+        return ranks[allowed], weights[allowed]
+
+
+def joined(one: WordEntry, other: WordEntry) -> WordEntry:
+    return np.concatenate([one[0], other[0]]), np.concatenate([one[1], other[1]])
+
+
+def unseen_entry(ranks: np.ndarray, weights: np.ndarray) -> WordEntry:
     """What a word is that nothing is known about: any tag, the likelier the more different words it has."""
     tags, n_words = np.unique(ranks, return_counts=True)
     shares = n_words / max(n_words.sum(), 1)

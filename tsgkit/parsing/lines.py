@@ -23,7 +23,8 @@ from tsgkit.distributed import require_same_version, worker_name
 from tsgkit.distributed.base import Shared
 from tsgkit.errors import UsageError
 from tsgkit.models.model import Model
-from tsgkit.parsing.base import SentenceParser
+from tsgkit.parsing.base import Sentence, SentenceParser
+from tsgkit.parsing.constraints import bracketed_sentence
 from tsgkit.parsing.parse import Parse
 from tsgkit.parsing.product import parser_of
 from tsgkit.parsing.settings import ParserSettings
@@ -32,7 +33,6 @@ from tsgkit.treebank.dependencies import conllu_block, dependencies_of
 from tsgkit.treebank.heads import HeadRules
 from tsgkit.treebank.trees import Bracket, Child, brackets_of, is_preterminal, preorder, rebuild
 
-Sentence = tuple[list[str], list[str | None] | None]
 WORD = re.compile(r"[^ \t\r\n\f\v]+")
 TAGGED_WORD = re.compile(r"(.+)(?<!\\)/([^/]+)", re.DOTALL)
 
@@ -60,6 +60,8 @@ class ParsePlan:
         Whether figures stand before each tree.
     confidence : bool
         Whether phrases get their posterior probabilities.
+    constraints : bool
+        Whether lines have brackets that the trees must have, see `tsgkit.parsing.constraints`.
     head_rules : str
         The text of head rules (`tsgkit.treebank.heads`): the best tree is written as dependencies, in CoNLL-U. If it is
         empty, trees are written as brackets.
@@ -70,11 +72,14 @@ class ParsePlan:
     kbest: int = 1
     scores: bool = False
     confidence: bool = False
+    constraints: bool = False
     head_rules: str = ""
 
     def __post_init__(self) -> None:
         if self.tokenize and self.settings.tags != "none":
             raise UsageError("--tokenize and --tags do not go together: tags come with words")
+        if self.tokenize and self.constraints:
+            raise UsageError("--tokenize and --constraints do not go together: brackets stand around words")
         if self.head_rules and (self.kbest > 1 or self.scores or self.confidence):
             raise UsageError("--format=conllu: --kbest, --scores and --confidence are for trees")
 
@@ -98,8 +103,11 @@ class ParsePlan:
         """The plan of which `dataclasses.asdict` made plain values."""
         return cls(**{**values, "settings": ParserSettings(**values["settings"])})
 
-    def sentence_reader(self) -> Callable[[str], Sentence]:
-        """How a line of input becomes words and tags."""
+    def sentence_reader(self, first_number: int = 0) -> Callable[[str], Sentence]:
+        """How a line of input becomes words and tags, and brackets; the first is line number `first_number` + 1."""
+        if self.constraints:
+            numbers = count(first_number + 1)
+            return lambda line: constrained_sentence(line, next(numbers), has_tags=self.settings.tags != "none")
         if self.tokenize:
             tokenizer = TreebankWordTokenizer()
             return lambda line: (tokenizer.tokenize(line, convert_parentheses=True), None)
@@ -112,14 +120,14 @@ class ParsePlan:
     ) -> Iterator[ParsedLine]:
         """Parse lines as they come; the first one is sentence number `first_number`, counted from 0."""
         parses = parser.parse_batch(
-            map(self.sentence_reader(), lines),
+            map(self.sentence_reader(first_number), lines),
             threads=threads,
             k=self.kbest,
             confidence=self.confidence,
             first_number=first_number,
         )
         for number, parse in zip(count(first_number + 1), parses, strict=False):
-            yield ParsedLine("".join(self.format_parse(parse, number)), parse.fallback)
+            yield ParsedLine("".join(self.format_parse(parse, number)), parse.fallback, unmet_of(parse, number))
 
     def format_parse(self, parse: Parse, sentence_number: int) -> Iterator[str]:
         """The lines of output for a sentence."""
@@ -139,6 +147,23 @@ class ParsePlan:
             yield "\n"
 
 
+def unmet_of(parse: Parse, sentence_number: int) -> str:
+    """Which of the given brackets the grammar cannot make, as a message; empty if there are none."""
+    if not parse.unmet:
+        return ""
+    texts = [f"({label or ''} {' '.join(parse.words[start:end])})" for label, start, end in parse.unmet]
+    return f"sentence {sentence_number}: the grammar has no tree with {', '.join(texts)}; it has a fallback tree"
+
+
+def constrained_sentence(line: str, number: int, *, has_tags: bool) -> Sentence:
+    """Words, tags if there are any, and the brackets around some of the words."""
+    words, brackets = bracketed_sentence(line, "the input", number)
+    if not has_tags:
+        return words, None, brackets
+    words, tags = tagged_words(words)
+    return words, tags, brackets
+
+
 def tagged_sentence(line: str) -> Sentence:
     r"""Words and tags of ``word/TAG word/TAG``; what has not this form is a word without a tag.
 
@@ -147,7 +172,12 @@ def tagged_sentence(line: str) -> Sentence:
     >>> tagged_sentence(r"a/DT 1/2/CD either\/or / //:")
     (['a', '1/2', 'either\\/or', '/', '/'], ['DT', 'CD', None, None, ':'])
     """
-    pairs = [(TAGGED_WORD.fullmatch(token), token) for token in WORD.findall(line)]
+    return tagged_words(WORD.findall(line))
+
+
+def tagged_words(tokens: Iterable[str]) -> tuple[list[str], list[str | None]]:
+    """Words and tags of tokens, each ``word/TAG`` or a word."""
+    pairs = [(TAGGED_WORD.fullmatch(token), token) for token in tokens]
     words = [match[1] if match else token for match, token in pairs]
     return words, [match[2] if match else None for match, _ in pairs]
 
@@ -207,7 +237,8 @@ class ChunkRescue:
         number, lines = chunk
         plan = ParsePlan.from_dict(shared["plan"])
         (parsed,) = plan.parse_lines(PARSERS.get(shared).with_settings(max_length=0), lines, first_number=number)
-        return worker_name(), [parsed._replace(problem=f"sentence {number + 1}: the process that parsed it {problem}")]
+        text = f"sentence {number + 1}: the process that parsed it {problem}; it has a flat tree"
+        return worker_name(), [parsed._replace(problem=text)]
 
     def join(self, results: list[tuple[str, list[ParsedLine]]]) -> tuple[str, list[ParsedLine]]:
         """The output of a chunk from those of its lines."""

@@ -96,7 +96,7 @@ def best_by_rules(
     forest = search.forest()
     if worth is not None and not forest.is_over_budget:
         limit = forest.limit
-        forest = Forest(forest.n_words, forest.n_labels, forest.rules, worth(forest))
+        forest = Forest(forest.n_words, forest.n_labels, forest.rules, worth(forest), n_states=forest.n_states)
         forest.limit = limit
     best = best_of_forest(forest, k, product=product, root=search.root_label)
     # If there is none, every tree has a rule that is too improbable to be in the forest, or that was not sampled.

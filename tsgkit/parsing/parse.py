@@ -5,15 +5,16 @@ what probability, log P(tree, words) and log P(words).
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from nltk.tree import Tree
 
+from tsgkit.parsing.constraints import GivenBracket
 from tsgkit.treebank.trees import Bracket, brackets_of
 
-FALLBACKS = ("empty", "coarse", "glued", "flat", "timeout")
+FALLBACKS = ("empty", "coarse", "glued", "brackets", "flat", "timeout")
 SMALLEST_ALTERNATIVE = 0.01
 
 
@@ -36,13 +37,17 @@ class Parse:
     fallback : str
         ``''`` when the grammar made the tree; otherwise what it is instead: ``empty`` (no words),
         ``coarse`` (the best tree of the coarsest grammar, where the finest has none or needs too much
-        memory), ``glued`` (parts under a root, where no grammar spans the words), ``flat`` (tags only:
-        too long, or too much memory even for the coarsest grammar), ``timeout`` (tags only: it took too much time).
+        memory), ``glued`` (parts under a root, where no grammar spans the words), ``brackets`` (the same, where the
+        grammar has no tree with the given brackets, which were added: see `unmet`), ``flat`` (tags only: too long, or
+        too much memory even for the coarsest grammar), ``timeout`` (tags only: it took too much time). All of them
+        have the given brackets.
     confidence : dict
         The posterior probability of every bracket of the trees, by ``(label, start, end)``; empty unless
         asked for, and for a fallback.
     alternatives : dict
         The same of all brackets that have at least one percent, in the trees or not.
+    unmet : tuple of (label or None, start, end)
+        The given brackets over spans for which the grammar has none, of a fallback of the kind ``brackets``.
     """
 
     words: list[str]
@@ -53,6 +58,7 @@ class Parse:
     fallback: str = ""
     confidence: dict[Bracket, float] = field(default_factory=dict)
     alternatives: dict[Bracket, float] = field(default_factory=dict)
+    unmet: tuple[GivenBracket, ...] = ()
 
     def take_posteriors(self, posteriors: dict[Bracket, float]) -> None:
         """Keep what is of interest of the posteriors of all brackets in the chart, if there are any."""
@@ -99,6 +105,6 @@ class Parse:
         return Drawing.of_tree(self.tree, values=confidences(self.tree, self.confidence)).svg()
 
 
-def fallback(words: list[str], tree: Tree, kind: str) -> Parse:
+def fallback(words: list[str], tree: Tree, kind: str, unmet: Sequence[GivenBracket] = ()) -> Parse:
     """A parse that the grammar did not make."""
-    return Parse(words, [tree], [-math.inf], [-math.inf], -math.inf, kind)
+    return Parse(words, [tree], [-math.inf], [-math.inf], -math.inf, kind, unmet=tuple(unmet))

@@ -8,7 +8,7 @@ import math
 import queue
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
@@ -23,9 +23,18 @@ from tsgkit.grammar import WeightedGrammar
 from tsgkit.models.closing import UNKNOWN
 from tsgkit.models.model import AnyModel, Model, model_of
 from tsgkit.parsing.base import SentenceParser, require_words, sharing_copy
+from tsgkit.parsing.constraints import (
+    GivenBracket,
+    LabelAutomata,
+    Span,
+    StateCodes,
+    by_span,
+    require_brackets,
+    with_brackets,
+)
 from tsgkit.parsing.engine import Cascade, Engine
-from tsgkit.parsing.fallback import flat_rows, glued_rows
-from tsgkit.parsing.lexical import Entries, LexicalTable, SentenceEntries
+from tsgkit.parsing.fallback import flat_rows, glued_rows, unmet_spans
+from tsgkit.parsing.lexical import LexicalTable, SentenceEntries
 from tsgkit.parsing.objectives import OBJECTIVES, Objective
 from tsgkit.parsing.parse import Parse, fallback
 from tsgkit.parsing.rows import project, rows_of_tree, tree_of_rows
@@ -129,6 +138,7 @@ class Parser(SentenceParser):
         number: int = 0,
         confidence: bool = False,
         limit: WorkLimit | None = None,
+        brackets: Sequence[GivenBracket] = (),
     ) -> Parse:
         """Everything about one sentence; see `SentenceParser.analyse`."""
         words = require_words(words)
@@ -138,13 +148,16 @@ class Parser(SentenceParser):
             raise TypeError(f"tags are a sequence with one for every word, not the string {tags!r}")
         if tags is not None and len(tags) != len(words):
             raise UsageError(f"{len(tags)} tags for {len(words)} words")
+        given = require_brackets(brackets, len(words))
         if not words:
             return fallback(words, Tree(self.root, []), "empty")
-        entries = self.entries(words, tags)
+        entries = self.entries(words, tags, given)
         if self.settings.max_length is not None and len(words) > self.settings.max_length:
-            return self.flat(words, entries[0])
+            return self.flat(words, entries)
         with self.engine(limit) as engine:
-            search = Search(engine, entries, self.objective.needs, self.random(number), self.log_correction(words))
+            codes = StateCodes(self.automata[-1], given) if given else None
+            correction = self.log_correction(words)
+            search = Search(engine, entries, self.objective.needs, self.random(number), correction, codes=codes)
             return self.best_parse(search, words, k=k, confidence=confidence)
 
     @contextmanager
@@ -161,11 +174,24 @@ class Parser(SentenceParser):
         finally:
             self.idle_engines.put(engine)
 
-    def entries(self, words: Sequence[str], tags: Sequence[str | None] | None = None) -> SentenceEntries:
-        """The lexical entries of a sentence in every grammar, and the spans worth looking at."""
+    def entries(
+        self, words: Sequence[str], tags: Sequence[str | None] | None = None, brackets: Sequence[GivenBracket] = ()
+    ) -> SentenceEntries:
+        """The lexical entries of a sentence in every grammar, the spans worth looking at, the brackets of all trees."""
         symbols = self.model.preparation.vocabulary_words(words)
-        by_grammar = [table.entries(symbols, tags, self.settings.tags) for table in self.tables]
-        return SentenceEntries(by_grammar, self.open_cells(symbols))
+        given_tags = [(start, label) for label, start, end in brackets if label is not None and end == start + 1]
+        by_grammar = [table.entries(symbols, tags, self.settings.tags, given_tags) for table in self.tables]
+        constraints = [each.constraints(brackets, len(words)) for each in self.automata] if brackets else []
+        return SentenceEntries(by_grammar, self.open_cells(symbols), constraints, list(brackets))
+
+    @cached_property
+    def automata(self) -> list[LabelAutomata]:
+        """What the labels of every grammar do to brackets that trees must have."""
+        joins_chains = self.model.preparation.cleaning.unaries
+        return [
+            LabelAutomata(index, grammar.labels, joins_chains)
+            for grammar, index in zip(self.cascade.grammars, self.cascade.indices, strict=True)
+        ]
 
     def open_cells(self, symbols: Sequence[str]) -> OpenCells | None:
         """The spans that probably have a node, if the model knows and the settings ask."""
@@ -198,9 +224,9 @@ class Parser(SentenceParser):
             if confidence:
                 result.take_posteriors(self.bracket_posteriors(search.engine, search.entries))
         except OverflowError:  # weights beyond the range of floats
-            return self.flat(words, search.entries[0])
+            return self.flat(words, search.entries)
         except OutOfTimeError:
-            return self.flat(words, search.entries[0], "timeout")
+            return self.flat(words, search.entries, "timeout")
         return result
 
     def log_total(self, engine: Engine, entries: SentenceEntries, candidates: list[Candidate]) -> Callable[[], float]:
@@ -238,21 +264,47 @@ class Parser(SentenceParser):
     def without_analysis(self, engine: Engine, words: list[str], entries: SentenceEntries) -> Parse:
         """A tree all the same: by the coarsest grammar, or of parts, or of tags alone."""
         chart, grammar = engine.charts[0], self.cascade.grammars[0]
-        found = chart.fill(*entries[0], viterbi=True) > -math.inf
+        found = chart.fill(*entries[0], viterbi=True, constraints=entries.constraints_of(0)) > -math.inf
         if chart.is_over_budget:
-            return self.flat(words, entries[0])
+            return self.flat(words, entries)
         if found:
             rows = project(best_derivation(chart)[0], grammar.label)
             return fallback(words, self.decoded(rows, grammar, words), "coarse")
+        unmet = unmet_spans(chart, by_span(entries.brackets))
+        if unmet:
+            relaxed = self.automata[0].constraints(entries.brackets, len(words), unmet)
+            chart.fill(*entries[0], viterbi=True, constraints=relaxed)
         is_part = [name is not None for name in self.tables[0].tag_names]
-        parts = [tree_of_rows(rows, grammar.labels, words) for rows in glued_rows(chart, grammar, is_part)]
-        return fallback(words, self.wrapped(grammar, parts), "glued") if parts else self.flat(words, entries[0])
+        parts = [] if chart.is_over_budget else glued_rows(chart, grammar, is_part, unmet)
+        if not parts:
+            return self.flat(words, entries)
+        missing = [bracket for bracket in entries.brackets if bracket[1:] in unmet]
+        return fallback(words, self.glued(parts, words, missing), "brackets" if missing else "glued", missing)
 
-    def flat(self, words: list[str], entries: Entries, kind: str = "flat") -> Parse:
+    def glued(self, parts: Sequence[np.ndarray], words: list[str], brackets: Sequence[GivenBracket]) -> Tree:
+        """Rows of the coarsest grammar's parts, side by side under the root, inside of brackets."""
+        grammar = self.cascade.grammars[0]
+        trees = [tree_of_rows(rows, grammar.labels, words) for rows in parts]
+        if not brackets:
+            return self.wrapped(grammar, trees)
+        spans: list[Span] = [(int(rows[0, 1]), int(rows[0, 2])) for rows in parts]
+        decoded = [list(self.wrapped(grammar, [tree])) for tree in trees]
+        return with_brackets(list(zip(spans, decoded, strict=True)), brackets, self.root)
+
+    def flat(self, words: list[str], entries: SentenceEntries, kind: str = "flat") -> Parse:
+        """A tree of tags alone, inside of the given brackets."""
         grammar, index = self.cascade.grammars[0], self.cascade.indices[0]
-        rows_of_tags = flat_rows(entries, index.symbol_of_rank, grammar)
-        tags = [tree_of_rows(rows, grammar.labels, words) for rows in rows_of_tags]
-        return fallback(words, self.wrapped(grammar, tags), kind)
+        tags = {start: label for label, start, end in entries.brackets if end == start + 1}
+        wanted = [tags.get(place) for place in range(len(words))]
+        rows_of_tags = flat_rows(entries[0], index.symbol_of_rank, grammar, wanted)
+        chosen = [undo_label(grammar.labels[rows[0, 0]]) for rows in rows_of_tags]
+        # A bracket around one word that is the word's tag is there already; without a label, any tag is.
+        missing = [
+            (label, start, end)
+            for label, start, end in entries.brackets
+            if end > start + 1 or label not in (None, chosen[start])
+        ]
+        return fallback(words, self.glued(rows_of_tags, words, missing), kind)
 
     def bracket_posteriors(self, engine: Engine, entries: SentenceEntries) -> dict[Bracket, float]:
         """The posterior of every bracket in the chart, tags included."""

@@ -18,6 +18,7 @@ from tsgkit.errors import OutOfTimeError, UsageError
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.models.model import AnyModel, Model
 from tsgkit.parsing.base import SentenceParser, require_words, sharing_copy
+from tsgkit.parsing.constraints import GivenBracket, require_brackets
 from tsgkit.parsing.engine import SMALLEST_POSTERIOR, Guide
 from tsgkit.parsing.lexical import SentenceEntries
 from tsgkit.parsing.objectives import PRODUCTS, Needs
@@ -142,6 +143,7 @@ class ProductParser(SentenceParser):
         number: int = 0,
         confidence: bool = False,
         limit: WorkLimit | None = None,
+        brackets: Sequence[GivenBracket] = (),
     ) -> Parse:
         """Everything about one sentence; see `SentenceParser.analyse`.
 
@@ -152,16 +154,17 @@ class ProductParser(SentenceParser):
         words = require_words(words)
         is_long = max_length is not None and len(words) > max_length
         if len(self.members) == 1 or not words or k < 1 or is_long or (tags is not None and len(tags) != len(words)):
-            return first.analyse(words, tags, k=k, number=number, confidence=confidence, limit=limit)
+            return first.analyse(words, tags, k=k, number=number, confidence=confidence, limit=limit, brackets=brackets)
         limit = WorkLimit(self.settings.max_seconds) if limit is None else limit
-        entries = [member.entries(words, tags) for member in self.members]
+        given = require_brackets(brackets, len(words))
+        entries = [member.entries(words, tags, given) for member in self.members]
         try:
             result = self.decided(words, entries, k=k, confidence=confidence, limit=limit)
         except OutOfTimeError:
-            return first.flat(words, entries[0][0], "timeout")
+            return first.flat(words, entries[0], "timeout")
         if result is not None:
             return result
-        return first.analyse(words, tags, k=k, number=number, confidence=confidence, limit=limit)
+        return first.analyse(words, tags, k=k, number=number, confidence=confidence, limit=limit, brackets=given)
 
     def decided(
         self, words: list[str], entries: list[SentenceEntries], *, k: int, confidence: bool, limit: WorkLimit
@@ -174,7 +177,9 @@ class ProductParser(SentenceParser):
         if valid:
             mean_log = partial(self.mean_log, entries=entries, has_vote=[vote is not None for vote in votes])
             root_label = self.label_maps[0][first.model.grammar.label[first.model.grammar.root]]
-            ballot = Ballot(valid, len(self.labels), int(root_label), mean_log, limit)
+            constraints = entries[0].constraints_of(FINEST)
+            n_states = 1 if constraints is None else constraints.n_states
+            ballot = Ballot(valid, len(self.labels), int(root_label), mean_log, limit, n_states)
             candidates = self.product.decide(ballot, k)[:k]
         if not candidates:
             return None
@@ -214,7 +219,8 @@ class ProductParser(SentenceParser):
                 vote = Vote(float(engine.chart.log_total))
                 if self.product.needs_rules:
                     forest = search.forest()
-                    vote.rules, vote.posteriors = relabelled(forest.rules, label_map), np.array(forest.posteriors)
+                    vote.posteriors = np.array(forest.posteriors)
+                    vote.rules = relabelled(forest.rules, label_map, len(self.labels))
                 if place == 0 and any(self.guided_from):
                     vote.mask = engine.mask_of(FINEST, SMALLEST_POSTERIOR)
                 n_best = self.product.n_best(k)
@@ -273,11 +279,12 @@ def member_settings(settings: ParserSettings) -> ParserSettings:
     return settings.with_changes(threshold=PRODUCTS[settings.product].threshold)
 
 
-def relabelled(rules: np.ndarray, label_map: np.ndarray) -> np.ndarray:
-    """Rules of a forest with other numbers for their labels."""
+def relabelled(rules: np.ndarray, label_map: np.ndarray, n_labels: int) -> np.ndarray:
+    """Rules of a forest with other numbers for their labels, of which there are so many; their states stay."""
     rules = rules.copy()
     for column in (3, 4, 5):
-        rules[:, column] = np.where(rules[:, column] >= 0, label_map[rules[:, column]], -1)
+        state, label = np.divmod(rules[:, column], len(label_map))
+        rules[:, column] = np.where(rules[:, column] >= 0, state * n_labels + label_map[label], -1)
     return rules
 
 

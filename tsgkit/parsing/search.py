@@ -15,6 +15,7 @@ import numpy as np
 from tsgkit._derivations import best_derivation, sample_derivations
 from tsgkit._forest import Forest
 from tsgkit._tree_ranking import TreeRanking
+from tsgkit.parsing.constraints import StateCodes
 from tsgkit.parsing.engine import Engine, Guide, tree_log_probability
 from tsgkit.parsing.lexical import SentenceEntries
 from tsgkit.parsing.objectives import Needs
@@ -64,6 +65,8 @@ class Search:
         For samples.
     log_correction : callable, optional
         By which samples are accepted or rejected.
+    codes : StateCodes, optional
+        Of the brackets that the trees must have, if there are any.
     """
 
     def __init__(
@@ -73,9 +76,11 @@ class Search:
         needs: Needs,
         random: np.random.Generator | None = None,
         log_correction: LogCorrection | None = None,
+        *,
+        codes: StateCodes | None = None,
     ) -> None:
         self.engine, self.entries, self.needs = engine, entries, needs
-        self.random, self.log_correction = random, log_correction
+        self.random, self.log_correction, self.codes = random, log_correction, codes
 
     def fill(self, guide: Guide | None = None) -> bool:
         """Fill the charts; whether the sentence has a derivation."""
@@ -108,13 +113,14 @@ class Search:
         if self.needs is not Needs.SAMPLES:
             return self.engine.exact_forest()
         trees = self.sampled_trees()
-        rules = [rules_of_rows(rows) for _, rows in trees]
+        rules = [rules_of_rows(rows if self.codes is None else self.codes.rows(rows)) for _, rows in trees]
         shares = np.repeat([share for share, _ in trees], [len(rows) for rows in rules])
         forest = Forest(
             self.n_words,
             self.engine.cascade.indices[-1].n_labels,
             np.concatenate([np.empty((0, 6), np.int32), *rules]),
             shares,
+            n_states=1 if self.codes is None else self.codes.n_states,
         )
         forest.limit = self.engine.chart.limit
         return forest

@@ -62,6 +62,8 @@ class Ballot:
         The mean over these models of the log of a tree's exact probability.
     limit : WorkLimit
         When to stop working at the sentence.
+    n_states : int
+        How many states labels have in the rules of the votes, see `tsgkit._forest.Forest`.
     """
 
     votes: list[Vote]
@@ -69,6 +71,7 @@ class Ballot:
     root_label: int
     mean_log: Callable[[np.ndarray], float]
     limit: WorkLimit
+    n_states: int = 1
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,7 @@ def by_rules(ballot: Ballot, k: int) -> list[Candidate]:
     """The best trees by the product of rule posteriors."""
     n_votes = len(ballot.votes)
     rules, logs = product_of([(vote.rules, vote.posteriors) for vote in ballot.votes])
-    forest = Forest(int(rules[:, 2].max()), ballot.n_labels, rules, np.exp(logs))
+    forest = Forest(int(rules[:, 2].max()), ballot.n_labels, rules, np.exp(logs), n_states=ballot.n_states)
     forest.limit = ballot.limit
     return [
         Candidate(rows, score * n_votes, partial(ballot.mean_log, rows))

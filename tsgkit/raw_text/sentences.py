@@ -65,7 +65,7 @@ class RawSentences:
         digest = hashlib.sha256()
         for line in self.lines():
             counts["lines"] += 1
-            words, _ = words_of(line)
+            words = words_of(line)[0]
             kind = "empty" if not words else "too_long" if len(words) > self.settings.max_length else "used"
             counts[kind] += 1
             if kind == "used":
