@@ -2,6 +2,7 @@
 
 import multiprocessing
 import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -284,3 +285,14 @@ def test_the_example_of_the_readme_is_short():
     assert len(lines) <= 8
     for call in ("train(", "parse(", "score(", "draw("):
         assert call in example
+
+
+def test_the_figures_of_the_readme_are_those_of_the_command(tsgkit):
+    """The example is run by the tests of the documents; here the command that its sentence names."""
+    text = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
+    (f1,) = re.findall(r"^F1 ([0-9.]+)$", text, flags=re.MULTILINE)
+    trained = tsgkit("train", "-q", "--model=cfg", "--dev=village:dev", "-o", "m.model", "village:train")
+    assert f"aligned F1 {f1}," in trained.stdout
+    parsed = tsgkit("parse", "-q", "m.model", text="The old man opened the door .\n").stdout
+    shown = " ".join(text.partition(">>> print(parse.tree)\n")[2].partition("\n>>>")[0].split())
+    assert parsed.strip() == shown
