@@ -10,6 +10,8 @@ from fuzz.run import read_one, run_target, stop
 from fuzz.targets import TARGET_NAMES, target_of, weight_of
 from processes import memory_limit
 
+from tsgkit.treebank.formats import READERS
+
 CASES = Path(__file__).parent / "cases"
 N_INPUTS = 40_000
 
@@ -17,6 +19,11 @@ N_INPUTS = 40_000
 def require_packages(name):
     if name == "web request":
         pytest.importorskip("flask", reason="flask is not installed")
+
+
+def test_every_reader_is_a_target():
+    """But for that of CoNLL-U, which takes no input at all: it says that there are no phrases."""
+    assert set(READERS.built_in) - set(TARGET_NAMES) == {"conllu"}
 
 
 @pytest.mark.parametrize("name", TARGET_NAMES)

@@ -89,7 +89,7 @@ class Results:
         self.runs |= self.lab.run(job for own in jobs.values() for job in own)
         for key, own in jobs.items():
             self.scores[key] = [self.runs[job.stem][score_key(PART)] for job in own]
-        for size in self.columns:
+        for size in self.columns if self.n_seeds > 1 else []:
             stems = [job.stem for job in jobs[NAMES["srtsg"], size]]
             name = f"product-{size or 'all'}"
             self.runs[name] = self.lab.product(name, stems, (PART,))
