@@ -93,7 +93,7 @@ Substitution sites (srtsg):
                            {default}
   --stop-prob=P            fix the stop probability of all labels in the base distribution of fragments, instead of
                            sampling one per label
-  --insertion-iterations=N  number of sweeps at the end that sample sites and insertions and keep the subcategories
+  --insertion-iterations=N  number of sweeps at the end that sample sites, subcategories and insertions jointly
                            {default}
 
 Sampling (tsg and insertion):
@@ -106,6 +106,8 @@ Sampling (tsg and insertion):
 Sampling (insertion, and srtsg with --insertion-iterations):
   --stacked                allow several insertions at one node
   --insertion-probability=P  fix the insertion probability of all labels, instead of sampling one per label
+
+Sampling (insertion):
   --insertion-cutoff=N     omit insertions into a part of fragments from the grammar if fewer than N are expected in
                            the training trees; 0 for the exact grammar {default}
 

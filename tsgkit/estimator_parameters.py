@@ -76,7 +76,6 @@ class SrtsgParameters(SamplingParameters, total=False):
     insertion_iterations: int
     stacked: bool
     insertion_probability: float | None
-    insertion_cutoff: float
 
 
 def with_parameters(text: str, classes: Sequence[type], names: Sequence[str]) -> str:

@@ -50,6 +50,7 @@ cdef enum Purpose:
     RNG_REFINED_SITE_ORDER = 54
     RNG_REFINED_FREEZE = 55
     RNG_REFINED_PROPOSE = 56
+    RNG_REFINED_INSERTION = 57
 
 
 cdef inline Rng rng_for(uint64_t seed, uint64_t iteration, Purpose purpose, uint64_t item) noexcept nogil:

@@ -48,11 +48,6 @@ from tsgkit._types cimport index_t
 from tsgkit._worker_pool cimport WorkerPool
 
 
-cdef cppclass Proposal:
-    TreeDerivation derivation
-    double log_ratio          # log q of the derivation before - log q of the proposed one
-
-
 # What the workers need to make the proposals of a batch.
 cdef cppclass ProposalBatch:
     const RefinedState* state

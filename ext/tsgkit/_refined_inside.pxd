@@ -12,6 +12,12 @@ from tsgkit._types cimport index_t, symbol_t
 from tsgkit._worker_pool cimport worker_vector
 
 
+# How a node that is still to be drawn is derived, where it is not by the part of a fragment.
+cdef enum:
+    AT_SITE = -1
+    BY_BASE = -2
+
+
 cdef struct Range:
     int32_t begin
     int32_t end
@@ -59,3 +65,18 @@ cdef int resize_derivation(TreeDerivation* derivation, index_t n_nodes) except -
 cdef void fill_inside(const RefinedState* state, RefinedInside* values, index_t tree, bint joint) noexcept nogil
 cdef void draw_derivation(const RefinedState* state, RefinedInside* values, index_t tree, bint joint,
                           TreeDerivation* drawn, Rng* rng) noexcept nogil
+
+# ---- steps of these two, for one node ---------------------------------------------------------------------------
+
+cdef void fill_at(const RefinedState* state, RefinedInside* values, index_t first, index_t node,
+                  bint joint) noexcept nogil
+cdef void open_root(const RefinedState* state, RefinedInside* values, index_t tree,
+                    TreeDerivation* drawn) noexcept nogil
+cdef void open_node(RefinedInside* values, int32_t node, int32_t derived_by, symbol_t subcategory) noexcept nogil
+cdef void draw_site(const RefinedState* state, RefinedInside* values, index_t first, bint joint, const OpenNode* next,
+                    TreeDerivation* drawn, Rng* rng) noexcept nogil
+cdef void draw_base_children(const RefinedState* state, RefinedInside* values, index_t first, int32_t node,
+                             symbol_t subcategory, Rng* rng) noexcept nogil
+cdef void open_parts(const RefinedState* state, RefinedInside* values, int32_t node, int32_t fragment) noexcept nogil
+cdef void find_stored_dishes(const RefinedState* state, RefinedInside* values, index_t tree,
+                             TreeDerivation* drawn) noexcept nogil

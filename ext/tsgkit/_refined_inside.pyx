@@ -44,12 +44,6 @@ from tsgkit._rule_list cimport add_terms, draw_entry
 from tsgkit._trees cimport child, n_nodes_of
 from tsgkit._types cimport index_t, symbol_t
 
-# How a node that is still to be drawn is derived, where it is not by the part of a fragment.
-cdef enum:
-    AT_SITE = -1
-    BY_BASE = -2
-
-
 cdef int reserve_inside(const RefinedState* state, RefinedInside* values) except -1 nogil:
     cdef size_t n_fragments = state.fragments.fragments.size()
     values.inside.resize(state.n_longest)
@@ -107,20 +101,27 @@ cdef inline const double* values_of(
 
 cdef void fill_inside(const RefinedState* state, RefinedInside* values, index_t tree, bint joint) noexcept nogil:
     cdef index_t first = state.trees.tree_start[tree], node = state.trees.tree_start[tree + 1]
-    cdef Range matches
     values.match.clear()
     values.value.clear()
     while node > first:
         node -= 1
-        sums(
-            &state.rules, state.trees.rule[node], values_of(state, &values.mixed, state.trees.left[node]),
-            values_of(state, &values.mixed, state.trees.right[node]), &values.base[state.offset[node]],
-        )
-        matches.begin = <int32_t>values.match.size()
-        find_matches(state, values, first, node, joint)
-        matches.end = <int32_t>values.match.size()
-        values.matches[node - first] = matches
-        fill_node(state, values, first, node, joint)
+        fill_at(state, values, first, node, joint)
+
+
+cdef void fill_at(
+    const RefinedState* state, RefinedInside* values, index_t first, index_t node, bint joint
+) noexcept nogil:
+    """The inside values of a node, whose children have theirs."""
+    cdef Range matches
+    sums(
+        &state.rules, state.trees.rule[node], values_of(state, &values.mixed, state.trees.left[node]),
+        values_of(state, &values.mixed, state.trees.right[node]), &values.base[state.offset[node]],
+    )
+    matches.begin = <int32_t>values.match.size()
+    find_matches(state, values, first, node, joint)
+    matches.end = <int32_t>values.match.size()
+    values.matches[node - first] = matches
+    fill_node(state, values, first, node, joint)
 
 
 cdef void fill_node(
@@ -380,14 +381,9 @@ cdef void draw_derivation(
     const RefinedState* state, RefinedInside* values, index_t tree, bint joint, TreeDerivation* drawn, Rng* rng
 ) noexcept nogil:
     """Draw sites and their symbols from the inside pass, from the root down; then find the dishes that are stored."""
-    cdef index_t first = state.trees.tree_start[tree], node
+    cdef index_t first = state.trees.tree_start[tree]
     cdef OpenNode next
-    for node in range(n_nodes_of(&state.trees, tree)):
-        drawn.is_site[node] = 0
-        drawn.symbol[node] = state.symbol[first + node]
-        drawn.dish[node] = -1
-    values.n_open = 0
-    open_node(values, <int32_t>first, AT_SITE, subcategory_of(state, state.symbol[first]))
+    open_root(state, values, tree, drawn)
     while values.n_open:
         values.n_open -= 1
         next = values.open_nodes[values.n_open]
@@ -399,6 +395,19 @@ cdef void draw_derivation(
             else:
                 open_parts(state, values, next.node, next.derived_by)
     find_stored_dishes(state, values, tree, drawn)
+
+
+cdef void open_root(
+    const RefinedState* state, RefinedInside* values, index_t tree, TreeDerivation* drawn
+) noexcept nogil:
+    """Nothing of a tree is drawn yet."""
+    cdef index_t first = state.trees.tree_start[tree], node
+    for node in range(n_nodes_of(&state.trees, tree)):
+        drawn.is_site[node] = 0
+        drawn.symbol[node] = state.symbol[first + node]
+        drawn.dish[node] = -1
+    values.n_open = 0
+    open_node(values, <int32_t>first, AT_SITE, subcategory_of(state, state.symbol[first]))
 
 
 cdef void draw_site(

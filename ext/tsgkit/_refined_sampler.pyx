@@ -42,7 +42,6 @@ from tsgkit._refined_rules cimport make_cell, open_hashed, rule_of_cell
 from tsgkit._refined_seating cimport log_predictive_at, seat_all, unseat_all
 from tsgkit._refined_state cimport (
     Dish,
-    RefinedState,
     RefinedTable,
     SweepCounts,
     build_state,
@@ -57,7 +56,6 @@ from tsgkit._restaurant cimport InlineVector, Restaurant, SizeCount, Tables, gro
 from tsgkit._trees cimport copy_tree_numbers, copy_trees, n_trees
 from tsgkit._types cimport index_t, symbol_t
 from tsgkit._vectors cimport copy_flags, copy_symbols
-from tsgkit._worker_pool cimport WorkerPool
 
 
 cdef class RefinedSampler:
@@ -80,13 +78,6 @@ cdef class RefinedSampler:
         P0 of each word of a class.
     seed : int
     """
-
-    cdef RefinedState state
-    cdef WorkerPool pool
-    cdef readonly object trees
-    cdef readonly tuple kinds
-    cdef bint is_seated
-    cdef bint is_changing      # while a move runs; it stays so if memory runs out in the middle
 
     def __init__(
         self, trees, symbol_label, levels, rule_base, rule_class, lexical_share, class_word_base, uint64_t seed=0,
@@ -118,6 +109,10 @@ cdef class RefinedSampler:
         self.require_usable()
         if self.is_seated != wanted:
             raise ValueError("no trees are seated" if wanted else "the trees are seated already")
+        return 0
+
+    cdef int require_plain(self) except -1:
+        """Refuse sweeps that would not keep insertions, where there are some."""
         return 0
 
     # ---- parameters ------------------------------------------------------------------------------------
@@ -221,7 +216,7 @@ cdef class RefinedSampler:
         if symbols.shape != (n_nodes,) or (symbols < 0).any() or (symbols >= self.n_symbols).any():
             raise ValueError("a node's symbol is out of range")
         symbols = np.ascontiguousarray(symbols, dtype=np.int32)
-        if (self.symbol_labels()[symbols] != self.trees.label).any():
+        if (self.symbol_labels()[symbols] != self.node_labels()).any():
             raise ValueError("a node's symbol is of another label")
         if sites.shape != (n_nodes,) or ((sites != 0) & (sites != 1)).any():
             raise ValueError("sites do not fit the trees: one flag is needed for every node")
@@ -230,6 +225,10 @@ cdef class RefinedSampler:
         copy_flags(sites, self.state.is_site)
         copy_symbols(symbols, self.state.symbol)
         return 0
+
+    cdef object node_labels(self):
+        """The label of every node."""
+        return self.trees.label
 
     def empty(self):
         """Unseat all trees."""
@@ -247,6 +246,7 @@ cdef class RefinedSampler:
 
         The proposals of a batch of trees are made together, given the counts without them.
         """
+        self.require_plain()
         self.require_seated(True)
         require_positive(batch, threads, temperature)
         batch = min(batch, n_trees(&self.state.trees))
@@ -265,6 +265,7 @@ cdef class RefinedSampler:
         All of them are unseated; then each is drawn, given the others and those drawn before.
         """
         cdef vector[index_t] numbers
+        self.require_plain()
         copy_tree_numbers(trees, len(self.trees.tree_start) - 1, numbers)
         self.require_seated(True)
         self.is_changing = True
@@ -274,6 +275,7 @@ cdef class RefinedSampler:
 
     def local_sweep(self, uint64_t iteration, *, double temperature=1.0):
         """One Metropolis-Hastings step for every node but the roots: proposals, acceptances and changes."""
+        self.require_plain()
         self.require_seated(True)
         require_positive(1, 1, temperature)
         cdef SweepCounts counts = SweepCounts(0, 0, 0)

@@ -11,10 +11,9 @@ from tsgkit.inference.cfg import CfgSettings
 from tsgkit.inference.entry import MODELS
 from tsgkit.inference.phases import Averaging, burn_in
 from tsgkit.inference.srtsg import SrSettings
+from tsgkit.inference.srtsg_insertion import RefinedInsertionPhase, RefinedInsertionSampling
 from tsgkit.inference.srtsg_phases import (
     JointPhase,
-    RefinedInsertionPhase,
-    RefinedInsertionSampling,
     SitePhase,
     SiteSampling,
     SplitPhase,
@@ -76,12 +75,12 @@ def test_phases(settings, expected):
     assert burn_in(phases) == sum(phase.iterations for phase in phases[:-1]) + phases[-1].burn_in
 
 
-def test_phases_count_on_and_only_the_last_without_insertions_is_averaged():
-    *refined, insertions = phases_of(SrSettings(**ALL, average=5, average_every=1))
-    assert [phase.n_before for phase in refined] == [0, 3, 6, 8]
-    assert [phase.averaging.samples for phase in refined] == [0, 0, 0, 5]
-    assert [phase.number for phase in refined[:2]] == [1, 2]
-    assert isinstance(insertions, RefinedInsertionPhase)
+def test_phases_count_on_and_only_the_last_is_averaged():
+    phases = phases_of(SrSettings(**ALL, average=5, average_every=1))
+    assert [phase.n_before for phase in phases] == [0, 3, 6, 8, 10]
+    assert [phase.averaging.samples for phase in phases] == [0, 0, 0, 0, 5]
+    assert [phase.number for phase in phases[:2]] == [1, 2]
+    assert isinstance(phases[-1], RefinedInsertionPhase)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +108,7 @@ def test_a_phase_begins_in_its_first_iteration(corpus):
         training.iterate(iteration)
         kinds.append(type(training.active))
     assert kinds == [SplitSampling] * 6 + [SiteSampling] * 4 + [RefinedInsertionSampling] * 2
-    assert len(training.active.sites.splits) == 2
+    assert len(training.active.splits) == 2
 
 
 def test_phases_cannot_be_skipped(corpus):

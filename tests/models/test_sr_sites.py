@@ -1,29 +1,18 @@
 """The sampler of sites on refined trees against exact posteriors, its own counts, and the grammar it exports."""
 
 from collections import Counter, defaultdict
-from dataclasses import replace
-from itertools import pairwise, product
-from math import exp
 
 import numpy as np
 import pytest
 from nltk.tree import Tree
 from reference import pyp
-from reference.chart import lexical_entries
-from reference.insertion import FOOT, InsertionReference
 from reference.sr_sites import Frozen, Mutated, Reference, tree_weight
 
-from tsgkit._grammar_index import GrammarIndex
-from tsgkit._tree_score import TreeScorer
-from tsgkit._tsg_sampler import TsgSampler
 from tsgkit.models.back_off import UNREFINED_ROOT
 from tsgkit.models.rules import number_rules
 from tsgkit.models.srtsg import Subcategories, Words, lexical_shares, raw_probabilities, refinements
-from tsgkit.models.srtsg_insertion import InsertionGrammar, refined_corpus, refined_trees
 from tsgkit.models.srtsg_means import SiteMeans
 from tsgkit.models.srtsg_sites import SiteGrammar, make_site_sampler, site_levels
-from tsgkit.models.tsg import TsgAverage, TsgSample
-from tsgkit.parsing.rows import rows_of_tree
 from tsgkit.treebank import FlatCorpus
 
 # Labels recur below themselves, so that fragments and their rules find each other in the same restaurants.
@@ -35,7 +24,6 @@ BANKS = {
     "distinct": ["(TOP (X (Y a)))", "(TOP (X (Y a)))"],
     "labels": ["(S (NP (D a) (N b)) (V c))", "(S (NP (D a) (N b)) (V c))"],
     "repeated": ["(TOP (X (X a)))"] * 8,
-    "insertions": ["(TOP (X (X (X a) (Y b)) (Y b)))", "(TOP (X (Y b) (X a)))", "(TOP (X (X a)))"],
 }
 
 
@@ -229,131 +217,6 @@ def test_trees_weigh_the_same_under_restaurants_and_grammar(bank, classes, level
         symbol_map = rules.symbol_map(grammar, ancestor)
         known = symbol_map >= 0
         assert (coarse.label[symbol_map[known]] == grammar.label[known]).all()
-
-
-# ---- insertion ----------------------------------------------------------------------------------------------
-
-
-class WithInsertion:
-    """A sampler of insertions over the refined trees of a case, its grammar, and what trees weigh by the definition."""
-
-    parameters = [0.4, 0.3], [1.0, 0.5], [0.5, 0.3], [0.3], [0.6], [0.7, 0.4]
-
-    def __init__(self, case, stacked):
-        self.case, self.stacked = case, stacked
-        means = SiteMeans()
-        means.add(case.sampler, case.words, case.levels)
-        parts = case.corpus, case.trees, case.words, case.subcategories, means, "frequency", case.levels
-        n_symbols = len(case.subcategories.label)
-        refined = refined_corpus(case.corpus, [f"s{number}" for number in range(n_symbols)], case.sampler.symbols())
-        trees = refined_trees(refined, SiteGrammar(*parts))
-        sampler = TsgSampler(trees, 3)
-        sampler.allow_insertions(trees.foot_probability(), stacked)
-        sampler.set_parameters(*(np.resize(values, n_symbols) for values in self.parameters))
-        sampler.start(np.ones(len(trees.label)))
-        for iteration in range(20):
-            sampler.blocked_sweep(iteration)
-        assert sampler.n_auxiliary()[0] > 0
-        fragments, customers, tables, _, _ = sampler.seating()
-        average = TsgAverage(trees, stacked=stacked)
-        average.add(TsgSample(fragments, customers, tables, *sampler.parameters()))
-        self.grammar_of = InsertionGrammar(*parts, average=average)
-        self.number_all_rules(trees)
-        names = []
-        for rule, *below in fragments.tolist():
-            named = ({-1: None, -3: FOOT}[part] if part < 0 else names[part] for part in below)
-            names.append((self.number_of[self.key(trees, rule)], *named))
-        self.seats = dict(zip(names, zip(customers.tolist(), tables.tolist(), strict=True), strict=True))
-        self.sampler = sampler
-
-    @staticmethod
-    def key(trees, rule):
-        columns = (trees.rule_label, trees.rule_left_label, trees.rule_right_label, trees.rule_word)
-        return tuple(int(column[rule]) for column in columns)
-
-    def number_all_rules(self, seen):
-        """All refinements of all treebank rules, seen or not, with their probabilities by the definition."""
-        case, frozen = self.case, Frozen(self.case.reference, self.case.sampler)
-        symbols_of = case.reference.symbols_of
-        counts = {self.key(seen, rule): int(seen.rule_count[rule]) for rule in range(seen.n_rules)}
-        self.number_of, self.probability, rows = {}, [], []
-        for rule, label in enumerate(case.trees.rule_label.tolist()):
-            below = [int(child[rule]) for child in (case.trees.rule_left_label, case.trees.rule_right_label)]
-            choices = [symbols_of[child] if child >= 0 else [-1] for child in below]
-            for own, left, right in product(symbols_of[label], *choices):
-                key = (own, left, right, int(case.trees.rule_word[rule]))
-                self.number_of[key] = len(rows)
-                rows.append((*key, counts.get(key, 0)))
-                children = (None if child < 0 else child for child in (left, right))
-                self.probability.append(frozen.probability(("H", own), (own, rule, *children)))
-        self.rows = np.array(rows)
-
-    def tree_weights(self):
-        """The weight of every tree: the sum over the symbols of its nodes and over derivations."""
-        trees, symbols_of = self.case.trees, self.case.reference.symbols_of
-        result = []
-        for first, last in pairwise(trees.tree_start.tolist()):
-            choices = [symbols_of[label] for label in trees.label[first:last].tolist()]
-            result.append(sum(self.refined_weight(first, last, symbols) for symbols in product(*choices)))
-        return result
-
-    def refined_weight(self, first, last, symbols):
-        trees = self.case.trees
-        left, right, parent = (
-            np.where(nodes[first:last] < 0, -1, nodes[first:last] - first)
-            for nodes in (trees.left, trees.right, trees.parent)
-        )
-        symbols = np.array(symbols)
-        below = [np.where(child < 0, -1, symbols[child]) for child in (left, right)]
-        word = trees.rule_word[trees.rule[first:last]]
-        keys = zip(symbols.tolist(), *(column.tolist() for column in (*below, word)), strict=True)
-        columns = dict(zip(("rule_label", "rule_left_label", "rule_right_label"), self.rows.T[:3], strict=True))
-        own = replace(
-            trees,
-            label=symbols, rule=np.array([self.number_of[key] for key in keys]), left=left, right=right, parent=parent,
-            tree_start=np.array([0, last - first]), rule_word=self.rows[:, 3], rule_count=self.rows[:, 4],
-            rule_probability=np.array(self.probability), n_labels=self.sampler.n_labels, **columns,
-        )  # fmt: skip
-        reference = InsertionReference(own, *self.sampler.parameters().tolist(), stacked=self.stacked)
-        totals = Counter(), Counter()
-        for fragment, seats in self.seats.items():
-            for total, n in zip(totals, seats, strict=True):
-                total[reference.restaurant(fragment)] += n
-
-        def weight(fragment):
-            restaurant = reference.restaurant(fragment)
-            discount, strength = reference.hyper(restaurant)
-            n, t = self.seats.get(fragment, (0, 0))
-            base = (strength + discount * totals[1][restaurant]) * reference.base(fragment)
-            return (n - discount * t + base) / (strength + totals[0][restaurant])
-
-        return sum(reference.frozen_weight(state, weight) for state in reference.all_states())
-
-
-@pytest.mark.parametrize("stacked", [False, True])
-@pytest.mark.parametrize(("levels", "classes"), [(3, False), (3, True), (2, True), (1, False)])
-def test_trees_with_insertions_weigh_what_the_definition_says(levels, classes, stacked):
-    case = Case("insertions", levels=levels, classes=classes).start()
-    for iteration in range(4):
-        case.sampler.blocked_sweep(iteration)
-    refined = WithInsertion(case, stacked)
-    rules = refined.grammar_of
-    grammar = rules.grammar()
-    index = GrammarIndex(grammar)
-    scorer, found = TreeScorer(index), []
-    numbers = {label: number for number, label in enumerate(grammar.labels)}
-    for brackets in BANKS["insertions"]:
-        tree = Tree.fromstring(brackets)
-        entries = lexical_entries(grammar, index, [grammar.words.index(word) for word in tree.leaves()])
-        found.append(exp(scorer.log_weight(rows_of_tree(tree, numbers), *entries)))
-    assert found == pytest.approx(refined.tree_weights(), rel=1e-9)
-    ancestor = case.subcategories.parent
-    _, coarse = rules.coarse_grammar(case.sampler.symbols(), ancestor)
-    symbol_map = rules.symbol_map(grammar, ancestor)
-    known = symbol_map >= 0
-    assert (coarse.label[symbol_map[known]] == grammar.label[known]).all()
-    # Private symbols are refined, and pruned by what they were before the split.
-    assert known[rules.n_shared :].sum() == (grammar.label[rules.n_shared :] >= 0).sum() > 0
 
 
 # ---- counts -------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tsgkit.inference.phases import Record
+from tsgkit.inference.settings import SamplingSettings
 from tsgkit.inference.start import Joined
 from tsgkit.inference.tsg import (
     FIRST_STRENGTH,
@@ -50,9 +51,13 @@ class InsertionSettings(TsgSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        fixed = self.insertion_probability
-        self.require("insertion_probability", fixed is None or 0 <= fixed < 1, "must be at least 0 and below 1")
+        require_insertion_probability(self, self.insertion_probability)
         self.require_least(0, "insertion_cutoff")
+
+
+def require_insertion_probability(settings: SamplingSettings, fixed: float | None) -> None:
+    """Raise an error unless insertions can have this fixed probability, if any."""
+    settings.require("insertion_probability", fixed is None or 0 <= fixed < 1, "must be at least 0 and below 1")
 
 
 class InsertionSampling(TsgSampling):

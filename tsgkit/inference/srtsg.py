@@ -1,7 +1,7 @@
 """The entry of symbol-refined grammars, with the sequence of their phases (Shindo et al. 2012).
 
-Subcategories are split several times; then substitution sites, then sites and subcategories jointly, then insertions
-are sampled. The phases are defined in `tsgkit.inference.srtsg_phases`.
+Subcategories are split several times; then substitution sites, then sites and subcategories jointly, then all of it
+with insertions is sampled. The phases are defined in `tsgkit.inference.srtsg_phases` and `srtsg_insertion`.
 """
 
 from collections.abc import Callable, Sequence
@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from tsgkit.errors import UsageError
 from tsgkit.inference.entry import ModelEntry
 from tsgkit.inference.phases import Phase
-from tsgkit.inference.srtsg_phases import JointPhase, RefinedInsertionPhase, SitePhase, SplitPhase, Unsplit
+from tsgkit.inference.srtsg_insertion import RefinedInsertionPhase
+from tsgkit.inference.srtsg_phases import JointPhase, SitePhase, SplitPhase, Unsplit
 from tsgkit.inference.srtsg_settings import SrSettings
 from tsgkit.inference.srtsg_start import StartedSites, started_sites
 from tsgkit.inference.start import Start
@@ -42,6 +43,7 @@ class SrtsgEntry(ModelEntry):
         schedule = settings.schedule
         planned: list[tuple[Callable[..., Phase], int]] = [(SplitPhase, schedule.split_iterations)] * schedule.splits
         planned += [(SitePhase, settings.site_iterations), (JointPhase, schedule.joint_iterations)]
+        planned += [(RefinedInsertionPhase, settings.insertion_iterations)]
         planned = [(phase, iterations) for phase, iterations in planned if iterations]
         phases: list[Phase] = []
         n_before = 0
@@ -49,7 +51,7 @@ class SrtsgEntry(ModelEntry):
             averaging = settings.averaging(iterations, is_last=number == len(planned))
             phases.append(phase(settings, iterations, n_before, averaging))
             n_before += iterations
-        return [*phases, RefinedInsertionPhase(settings)] if settings.insertion_iterations else phases
+        return phases
 
     def material(self, corpus: FlatCorpus, settings: SrSettings, *, seed: int, threads: int) -> Unsplit:
         return Unsplit(corpus, settings, seed, threads)

@@ -1,7 +1,7 @@
-"""The phases of training a symbol-refined grammar: splits, substitution sites, sites and subcategories, insertions.
+"""The phases of training a symbol-refined grammar: splits, substitution sites, sites and subcategories.
 
 Every phase begins with the refined symbols of the one before, whose sampler is then released. The models are those of
-`tsgkit.models.srtsg`, `srtsg_sites` and `srtsg_insertion`.
+`tsgkit.models.srtsg` and `srtsg_sites`; insertions are in `tsgkit.inference.srtsg_insertion`.
 """
 
 from dataclasses import dataclass
@@ -12,10 +12,8 @@ import numpy as np
 from tsgkit._refined_sampler import RefinedSampler
 from tsgkit._subcategories import SplitSampler
 from tsgkit.checks import require_amounts
-from tsgkit.inference.insertion import InsertionSampling
 from tsgkit.inference.phases import Averaging, Record, State, sampled_model
 from tsgkit.inference.srtsg_settings import SrSettings
-from tsgkit.inference.tsg import AVERAGE_PREFIX, TsgMaterial
 from tsgkit.models.back_off import Levels
 from tsgkit.models.model import Model, Stage, parts_of
 from tsgkit.models.rules import TreeArrays, number_rules
@@ -30,10 +28,9 @@ from tsgkit.models.srtsg import (
     split_levels,
 )
 from tsgkit.models.srtsg_cascade import rule_cascade, site_cascade
-from tsgkit.models.srtsg_insertion import InsertionGrammar, refined_corpus, refined_trees
 from tsgkit.models.srtsg_means import SiteMeans
 from tsgkit.models.srtsg_sites import SiteGrammar, make_site_sampler, site_levels
-from tsgkit.models.subcategories import INSERTION_PREFIX, SYMBOLS_WITH_INSERTION, read_splits, symbol_names
+from tsgkit.models.subcategories import read_splits
 from tsgkit.treebank import FlatCorpus
 from tsgkit.treebank.prepare import preparation_of
 
@@ -310,6 +307,26 @@ def split_options(splits: list[Subcategories]) -> dict[str, np.ndarray]:
     return {f"options_{number}": split.n_options for number, split in enumerate(splits)}
 
 
+def symbols_as_state(splits: list[Subcategories], symbols: np.ndarray) -> dict[str, np.ndarray]:
+    """Splits, and the symbols of nodes as groups and bits, as the phases of splits have them."""
+    groups = splits[-1].parent[symbols]
+    bits = (splits[-1].number[2 * groups] != symbols).astype(np.uint8)
+    return split_options(splits) | {"groups": groups, "bits": bits}
+
+
+def read_symbols(state: State, material: Unsplit) -> tuple[list[Subcategories], np.ndarray]:
+    """What `symbols_as_state` gave, checked."""
+    splits = read_splits(dict(state), material.corpus)
+    if len(splits) != material.settings.schedule.splits:
+        raise ValueError("the number of splits is another")
+    groups, bits = state["groups"], state["bits"]
+    require_amounts(groups, "int32", (material.corpus.n_nodes,))
+    require_amounts(bits, "uint8", (material.corpus.n_nodes,))
+    if (groups >= len(splits[-1].n_options)).any() or (bits > 1).any():
+        raise ValueError("a node's subcategory is out of range")
+    return splits, splits[-1].number[2 * groups + bits]
+
+
 # ---- sites --------------------------------------------------------------------------------------------------
 
 
@@ -336,29 +353,18 @@ class RefinedSites:
     @classmethod
     def restored(cls, state: State, material: Unsplit) -> "RefinedSites":
         """The sites of a saved state."""
-        splits = read_splits(dict(state), material.corpus)
-        if len(splits) != material.settings.schedule.splits:
-            raise ValueError("the number of splits is another")
-        groups, bits = state["groups"], state["bits"]
-        require_amounts(groups, "int32", (material.corpus.n_nodes,))
-        require_amounts(bits, "uint8", (material.corpus.n_nodes,))
-        if (groups >= len(splits[-1].n_options)).any() or (bits > 1).any():
-            raise ValueError("a node's subcategory is out of range")
+        splits, symbols = read_symbols(state, material)
         sites = cls(material, splits)
         sites.sampler.set_parameters(state["parameters"])
         sites.sampler.set_stops(state["stops"])
-        symbols = splits[-1].number[2 * groups + bits]
         sites.sampler.restore(symbols, state["sites"], parts_of(state, SEATING_PREFIX))
         means = parts_of(state, MEAN_PREFIX)
         sites.means = SiteMeans.restored(means, sites.sampler, material.words, sites.levels)
         return sites
 
     def state(self) -> dict[str, np.ndarray]:
-        """Splits, subcategories, sites, parameters and seating; symbols are stored as groups and bits, as before."""
-        symbols = self.sampler.symbols()
-        groups = self.splits[-1].parent[symbols]
-        state = split_options(self.splits)
-        state |= {"groups": groups, "bits": (self.splits[-1].number[2 * groups] != symbols).astype(np.uint8)}
+        """Splits, subcategories, sites, parameters and seating."""
+        state = symbols_as_state(self.splits, self.sampler.symbols())
         state |= {"sites": self.sampler.sites(), "stops": self.sampler.stops(), "parameters": self.sampler.parameters()}
         return state | {f"{SEATING_PREFIX}{kind}": rows for kind, rows in self.sampler.seating().items()}
 
@@ -488,81 +494,6 @@ class SiteSampling:
         parts = self.sites.parts()
         stages = self.sites.cascade(SiteGrammar(*parts))
         return self.sites.material.exported(stages, parts.means.n_samples, self.state())
-
-    def describe(self, record: Record) -> dict[str, str]:
-        return self.sites.material.describe(len(self.sites.splits), record, sites=f"{record['sites']:.1%}")
-
-
-# ---- insertions ---------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class RefinedInsertionPhase:
-    """Sites and insertions of refined trees are sampled; subcategories do not change."""
-
-    settings: SrSettings
-    burn_in: int = 0
-    title: str = "insertion"
-
-    @property
-    def iterations(self) -> int:
-        return self.settings.insertion_iterations
-
-    def begin(self, before: HasSites) -> "RefinedInsertionSampling":
-        """Continue with the present sites and symbols."""
-        sampling = RefinedInsertionSampling(before.refined_sites())
-        sampling.insertions.start(sampling.sites.sampler.sites())
-        return sampling
-
-    def restore(self, state: State, material: Unsplit) -> "RefinedInsertionSampling":
-        sampling = RefinedInsertionSampling(RefinedSites.restored(state, material))
-        sampling.insertions.restore(parts_of(state, INSERTION_PREFIX))
-        return sampling
-
-
-class RefinedInsertionSampling:
-    """The sampling of sites and insertions of refined trees.
-
-    Parameters
-    ----------
-    sites : RefinedSites
-        Its symbols do not change, nor does its mean, which is the base distribution.
-    """
-
-    def __init__(self, sites: RefinedSites) -> None:
-        self.sites = sites
-        material = sites.material
-        names = symbol_names(material.corpus.labels, sites.splits)
-        refined = refined_corpus(material.corpus, names, sites.sampler.symbols())
-        trees = refined_trees(refined, SiteGrammar(*sites.parts()))
-        settings = material.settings.insertion_settings()
-        self.insertions = InsertionSampling(TsgMaterial(refined, trees, material.seed, material.threads), settings)
-
-    def iterate(self, step: int) -> Record:
-        """One sweep over the sites and insertions of all trees, then a draw of the parameters."""
-        record = self.insertions.iterate(step)
-        kept = ("log_joint", "acceptance", "changed", "types_changed", "fragments", "auxiliary", "insertions")
-        return {name: record[name] for name in kept} | {
-            "symbols": float(self.sites.splits[-1].exists.sum()),
-            "rules": float(self.insertions.trees.n_rules),
-            "sites": record["sites"] / self.insertions.corpus.n_nodes,
-        }
-
-    def state(self) -> dict[str, np.ndarray]:
-        """Sites and insertions, and the means of both."""
-        insertions = {f"{INSERTION_PREFIX}{name}": value for name, value in self.insertions.state().items()}
-        return self.sites.state() | insertions | self.sites.mean_state()
-
-    def export(self) -> Model:
-        """The model of the mean of the averaged samples; before there are any, of the present one."""
-        average = self.insertions.mean()
-        grammar = InsertionGrammar(*self.sites.parts(), average=average)
-        stages = self.sites.cascade(grammar)
-        averages = f"{INSERTION_PREFIX}{AVERAGE_PREFIX}"
-        kept = {name: value for name, value in self.state().items() if not name.startswith(averages)}
-        model = self.sites.material.exported(stages, average.n_samples, kept)
-        model.state[SYMBOLS_WITH_INSERTION] = grammar.symbol_of()
-        return model
 
     def describe(self, record: Record) -> dict[str, str]:
         return self.sites.material.describe(len(self.sites.splits), record, sites=f"{record['sites']:.1%}")

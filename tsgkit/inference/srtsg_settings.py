@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Self
 
 from tsgkit.errors import UsageError
-from tsgkit.inference.insertion import InsertionSettings
+from tsgkit.inference.insertion import require_insertion_probability
 from tsgkit.inference.phases import Averaging, Record
 from tsgkit.inference.settings import SHARES, SamplingSettings
 from tsgkit.models.back_off import BACK_OFFS, BackOff
@@ -87,8 +87,8 @@ class SrSettings(SamplingSettings):
     stop_prob : float, optional
         The stop probability in the base distribution of fragments; by default one per label is sampled.
     insertion_iterations : int
-        Number of sweeps at the end that keep subcategories and sample sites and insertions.
-    stacked, insertion_probability, insertion_cutoff
+        Number of sweeps at the end that sample sites, subcategories and insertions jointly.
+    stacked, insertion_probability
         Settings of insertions; see `tsgkit.inference.insertion.InsertionSettings`.
     """
 
@@ -115,7 +115,6 @@ class SrSettings(SamplingSettings):
     insertion_iterations: int = 0
     stacked: bool = False
     insertion_probability: float | None = None
-    insertion_cutoff: float = 0.0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -139,11 +138,9 @@ class SrSettings(SamplingSettings):
         self.require_least(0, "site_iterations", "insertion_iterations")
         stop = self.stop_prob
         self.require("stop_prob", stop is None or 0 < stop < 1, "must lie between 0 and 1")
-        if stop is not None and self.insertion_iterations:
-            raise UsageError("stop_prob and insertion_iterations do not go together: with insertion it is sampled")
         if not self.insertion_iterations and (self.stacked or self.insertion_probability is not None):
             raise UsageError("stacked insertions and their probability need insertion_iterations")
-        self.insertion_settings()  # for its checks
+        require_insertion_probability(self, self.insertion_probability)
 
     def for_size(self, n_tokens: int) -> Self:
         """The settings for a treebank of this size: what is not given is that of `SCHEDULES`."""
@@ -173,18 +170,6 @@ class SrSettings(SamplingSettings):
             raise ValueError("the numbers of splits and sweeps depend on the treebank: use for_size")
         return Schedule(self.splits, self.split_iterations, self.joint_iterations)
 
-    def insertion_settings(self) -> InsertionSettings:
-        """The settings for insertions into refined trees."""
-        return InsertionSettings(
-            iterations=max(self.insertion_iterations, 1),
-            stacked=self.stacked,
-            insertion_probability=self.insertion_probability,
-            insertion_cutoff=self.insertion_cutoff,
-            batch=self.batch,
-            average=self.average,
-            average_every=self.average_every,
-        )
-
     @property
     def rule_back_off(self) -> BackOff:
         """The back-off with the levels that are in use."""
@@ -208,5 +193,5 @@ class SrSettings(SamplingSettings):
         return {"auxiliary": 0.0, "insertions": 0.0} if self.insertion_iterations else {}
 
     def averaging(self, iterations: int, is_last: bool) -> Averaging:
-        """The averaging of a phase without insertions: only the last of these is averaged."""
+        """The averaging of a phase: only the last one is averaged."""
         return Averaging(self.average if is_last else 0, self.average_every, iterations)

@@ -14,6 +14,7 @@ from tsgkit.errors import UsageError
 from tsgkit.inference.srtsg_phases import RefinedSites, Unsplit
 from tsgkit.inference.start import Joined, Start
 from tsgkit.models.srtsg import Subcategories
+from tsgkit.models.srtsg_auxiliary import first_parameters
 from tsgkit.models.subcategories import SubcategoryTable
 
 
@@ -94,10 +95,7 @@ def of_training(joined: Joined, drawn: RefinedSites, material: Unsplit) -> Start
         for split in drawn.splits
         for is_own in [split.group_label < n_labels]
     ]
-    parameters, n_shared = sampler.parameters(), sampler.n_pairs - sampler.n_symbols
-    by_label = parameters[:, : n_shared - 1].reshape(2, -1, sampler.n_labels)[:, :, :n_labels].reshape(2, -1)
-    of_symbols = parameters[:, n_shared:][:, : len(splits[-1].label)]
-    values = np.concatenate([by_label, parameters[:, n_shared - 1 : n_shared], of_symbols], axis=1)
+    values = first_parameters(sampler.parameters(), drawn.splits[-1], n_labels, len(splits[-1].label))
     symbols, sites = sampler.symbols()[:n_nodes], sampler.sites()[:n_nodes]
     return StartedSites(material, splits, symbols, sites, values, sampler.stops()[:n_labels])
 

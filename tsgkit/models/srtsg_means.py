@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from tsgkit._refined_insertion_sampler import RefinedInsertionSampler
 from tsgkit._refined_sampler import RefinedSampler
 from tsgkit.checks import checked_rows, require_amounts
 from tsgkit.models.back_off import Levels
@@ -83,8 +84,8 @@ class SiteMeans:
         cached weights.
     values : dict of ndarray
         ``site_bridge`` per symbol, ``NAME_bridge`` per restaurant of every level in use, ``stop`` per label,
-        ``frequency`` of every symbol among the nodes; and for words with classes what `RuleMeans` has, but ``word`` and
-        ``word_bridge`` per rule.
+        ``frequency`` of every symbol among the nodes; with insertion, ``insertion`` per label; and for words with
+        classes what `RuleMeans` has, but ``word`` and ``word_bridge`` per rule.
     """
 
     n_samples: int = 0
@@ -187,6 +188,8 @@ def sample_values(sampler: RefinedSampler, words: Words, levels: Levels) -> dict
         "stop": sampler.stops(),
         "frequency": np.bincount(sampler.symbols(), minlength=n_symbols).astype(np.float64),
     }
+    if isinstance(sampler, RefinedInsertionSampler):
+        result["insertion"] = sampler.insertion_probabilities()
     if not words.classes:
         return result
     # J_x, densely: labels by classes; and J_{x_k}: symbols by classes.

@@ -113,6 +113,7 @@ class SiteGrammar:
             _, first_of, place = np.unique(tags, axis=0, return_index=True, return_inverse=True)
             self.word_restaurant[is_word] = np.flatnonzero(is_word)[first_of[place.ravel()]]
         self.rules = RuleLists()
+        self.also_parts = np.empty(0, dtype=np.int64)  # parts that are in use, although of no fragment here
 
     @property
     def n_shared(self) -> int:
@@ -137,8 +138,13 @@ class SiteGrammar:
         site = np.arange(self.n_symbols)
         private_label = self.add_fragments()
         self.rules.add("bridge", self.means.mean("site_bridge"), site, site + self.n_symbols)
-        words = self.add_base(self.means.mean("stop")[self.label], site + self.n_symbols)
+        internal = self.continued(site + self.n_symbols, self.label)
+        words = self.add_base(self.means.mean("stop")[self.label], internal)
         return self.finished(words, private_label)
+
+    def continued(self, symbols: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """The symbols by which fragments reach these symbols of internal nodes, which have these labels."""
+        return symbols
 
     def finished(self, words: list[str], private_label: np.ndarray) -> WeightedGrammar:
         """The grammar of the rules that were added."""
@@ -244,8 +250,12 @@ class SiteGrammar:
         is_part = np.zeros(len(parts), dtype=bool)
         for codes in parts[:, 1:].T:
             is_part[codes[codes >= 0]] = True
+        is_part[self.also_parts] = True
         private = self.n_shared + np.cumsum(is_part) - 1
-        children = [np.where(codes >= 0, private[np.maximum(codes, 0)], -2 - codes) for codes in parts[:, 1:].T]
+        self.n_parts = int(is_part.sum())
+        self.inside = np.full(len(parts), -1)
+        self.inside[is_part] = self.continued(private[is_part], self.trees.rule_label[rule[is_part]])
+        children = [np.where(codes >= 0, self.inside[np.maximum(codes, 0)], -2 - codes) for codes in parts[:, 1:].T]
         part, symbol = self.means.fragments.rows.T
         weight = self.means.fragments.weight / self.means.n_samples
         self.add_rules(weight, symbol, rule[part], [child[part] for child in children])

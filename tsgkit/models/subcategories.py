@@ -7,20 +7,21 @@ from functools import cached_property
 
 import numpy as np
 
+from tsgkit._codes import FOOT
 from tsgkit.checks import require_amounts
 from tsgkit.errors import UsageError
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.grammar.weighted import NO_LABEL
 from tsgkit.models.derivations import Cut, DerivationReader, cut, nodes_of, states_of
 from tsgkit.models.fragments import FragmentTable
-from tsgkit.models.model import Model, parts_of
+from tsgkit.models.model import Model
 from tsgkit.models.rules import number_rules
 from tsgkit.models.srtsg import Subcategories
 from tsgkit.treebank import FlatCorpus
 
-# What the names begin with of all that is kept of insertions; among it, the refined symbols of the grammar's symbols.
-INSERTION_PREFIX = "insertion_"
-SYMBOLS_WITH_INSERTION = f"{INSERTION_PREFIX}symbols"
+# In the state of a model with insertion: for every node 0, 1 or 2 if its left or right child is the foot of what is
+# inserted there.
+FEET = "feet"
 
 
 @dataclass(frozen=True)
@@ -196,18 +197,14 @@ def symbol_names(labels: list[str], splits: list[Subcategories]) -> list[str]:
 def refined_fragments(model: Model) -> FragmentTable:
     """The fragments of a symbol-refined model's last sample: roots and frontiers with subcategories, the rest without.
 
-    A model that was trained without sites has single rules only; of one with insertion, the inside of fragments has
-    subcategories, too.
+    A model that was trained without sites has single rules only.
     """
     table = SubcategoryTable.of_model(model)
     corpus = table.corpus
-    insertions = parts_of(model.state, INSERTION_PREFIX)
-    if insertions:
-        refined = replace(corpus, labels=table.names, label=table.symbols.astype(np.int32))
-        return FragmentTable.of_state(refined, insertions)
     sites = checked_sites(model, corpus)
     label = np.where(sites == 1, len(corpus.labels) + table.symbols, corpus.label).astype(np.int32)
-    return fragments_of_sites(replace(corpus, labels=[*corpus.labels, *table.names], label=label), sites)
+    refined = replace(corpus, labels=[*corpus.labels, *table.names], label=label)
+    return fragments_of_sites(refined, sites, checked_feet(model, corpus, sites))
 
 
 def unrefined_fragments(model: Model) -> FragmentTable:
@@ -225,26 +222,46 @@ def checked_sites(model: Model, corpus: FlatCorpus) -> np.ndarray:
     return sites
 
 
-def fragments_of_sites(corpus: FlatCorpus, sites: np.ndarray) -> FragmentTable:
-    """The fragments of trees that are cut at these sites."""
+def checked_feet(model: Model, corpus: FlatCorpus, sites: np.ndarray) -> np.ndarray | None:
+    """What is inserted at the nodes of the training trees; None if the model was trained without insertion."""
+    feet = model.state.get(FEET)
+    if feet is None:
+        return None
+    nodes = np.flatnonzero(feet)
+    is_fit = feet.dtype == np.uint8 and feet.shape == (corpus.n_nodes,) and bool((feet <= 2).all())
+    is_fit = is_fit and not sites[nodes].any() and bool((np.diff(corpus.child_start)[nodes] == 2).all())
+    if is_fit:
+        below = corpus.child[corpus.child_start[nodes] + feet[nodes] - 1]
+        is_fit = bool((corpus.label[below] == corpus.label[nodes]).all()) and not sites[below].any()
+    if not is_fit:
+        raise UsageError("the model's insertions are damaged")
+    return feet
+
+
+def fragments_of_sites(corpus: FlatCorpus, sites: np.ndarray, feet: np.ndarray | None = None) -> FragmentTable:
+    """The fragments of trees that are cut at these sites, and around insertions with these feet."""
     trees = number_rules(corpus)
     number_of: dict[tuple[int, int, int], int] = {}
-    below = np.full(corpus.n_nodes, -1, dtype=np.int64)
+    below, uses = np.full((2, corpus.n_nodes), -1, dtype=np.int64)
     columns = (trees.rule.tolist(), trees.left.tolist(), trees.right.tolist())
-    is_site = sites.tolist()
-    for node, (rule, left, right) in reversed(list(enumerate(zip(*columns, strict=True)))):
-        parts = (-1 if child < 0 or is_site[child] else int(below[child]) for child in (left, right))
-        below[node] = number_of.setdefault((rule, *parts), len(number_of))
-    uses = np.where(sites == 1, below, -1)
+    is_site, inserted = sites.tolist(), [0] * corpus.n_nodes if feet is None else feet.tolist()
+    for node, (rule, *children) in reversed(list(enumerate(zip(*columns, strict=True)))):
+        parts = [-1 if child < 0 or is_site[child] else int(below[child]) for child in children]
+        if inserted[node]:
+            # The fragment around it continues at the foot.
+            below[node], parts[inserted[node] - 1] = below[children[inserted[node] - 1]], FOOT
+        number = number_of.setdefault((rule, parts[0], parts[1]), len(number_of))
+        if not inserted[node]:
+            below[node] = number
+        if is_site[node] or inserted[node]:
+            uses[node] = number
     rules = np.stack([trees.rule_label, trees.rule_left_label, trees.rule_right_label, trees.rule_word], axis=1)
     fragments = np.array(list(number_of), dtype=np.int32)
     counts = np.bincount(uses[uses >= 0], minlength=len(number_of))
     return FragmentTable(corpus.labels, corpus.words, rules, fragments, counts, None, uses, corpus)
 
 
-def refined_states(
-    grammar: WeightedGrammar, rows: np.ndarray, n_symbols: int, symbol_of: np.ndarray | None = None
-) -> tuple[np.ndarray, ...]:
+def refined_states(grammar: WeightedGrammar, rows: np.ndarray, n_symbols: int) -> tuple[np.ndarray, ...]:
     """The nodes of a derivation with a symbol-refined grammar, and what it says of each.
 
     Parameters
@@ -255,57 +272,23 @@ def refined_states(
         As `tsgkit.models.derivations.nodes_of` takes them.
     n_symbols : int
         The number of refined symbols, which come first; a node that has one begins a fragment.
-    symbol_of : ndarray of int, one per symbol of the grammar, optional
-        With insertion: the refined symbol of each that has one, or -1.
 
     Returns
     -------
     nodes, states : ndarray of int
         As of `tsgkit.models.derivations.node_states`.
     symbols : ndarray of int, one per node
-        The refined symbol where a fragment begins, elsewhere -1; with insertion, of all nodes.
+        The refined symbol where a fragment begins, elsewhere -1.
     """
     nodes, node_of_row = nodes_of(grammar, rows)
     symbols = np.full(len(nodes), -1, dtype=np.int64)
     begins, beside = np.zeros((2, len(nodes)), dtype=bool)
     is_site = rows[:, 0] < n_symbols
     begins[node_of_row[is_site]] = True
-    if symbol_of is None:
-        symbols[node_of_row[is_site]] = rows[is_site, 0]
-        return nodes, begins.astype(np.int64), symbols
-    is_refined = symbol_of[rows[:, 0]] >= 0
-    symbols[node_of_row[is_refined]] = symbol_of[rows[is_refined, 0]]
-    beside[node_of_row[stands_beside(grammar, n_symbols)[rows[:, 0]]]] = True
+    symbols[node_of_row[is_site]] = rows[is_site, 0]
+    # What stands beside the foot of an insertion has no label.
+    beside[node_of_row[grammar.label[rows[:, 0]] == NO_LABEL]] = True
     return nodes, states_of(nodes, begins, beside), symbols
-
-
-def symbols_with_insertion(model: Model) -> np.ndarray | None:
-    """The refined symbol, or -1, of every symbol of a symbol-refined grammar with insertion; None without insertion."""
-    symbols = model.state.get(SYMBOLS_WITH_INSERTION)
-    if symbols is None:
-        return None
-    label = np.append(SubcategoryTable.of_model(model).label, NO_LABEL)
-    is_fit = symbols.dtype == np.int32 and symbols.shape == (model.grammar.n_symbols,)
-    if not is_fit or (symbols < -1).any() or (symbols >= len(label) - 1).any():
-        raise UsageError("the model's refined symbols are damaged")
-    if (label[symbols] != model.grammar.label)[symbols >= 0].any():
-        raise UsageError("the model's refined symbols are damaged: one is of another label")
-    return symbols
-
-
-def stands_beside(grammar: WeightedGrammar, n_symbols: int) -> np.ndarray:
-    """Which symbols of a symbol-refined grammar stand beside a foot, or replace one that has no sibling.
-
-    The former have no label. The latter are private, as unary rules have them for children, and have only a bridge.
-    """
-    makes_nodes, is_alone = np.zeros((2, grammar.n_symbols), dtype=bool)
-    for rules in (grammar.binary, grammar.unary, grammar.lexical):
-        makes_nodes[rules[:, 0]] = True
-    is_alone[grammar.unary[:, 1]] = True
-    # The last symbols that are not private go to sites or inner symbols of any subcategory.
-    to_either = (grammar.bridge[:, 1] >= 2 * n_symbols) & (grammar.bridge[:, 1] < 3 * n_symbols)
-    is_private = np.arange(grammar.n_symbols) > grammar.bridge[to_either, 0].max(initial=-1)
-    return (grammar.label == NO_LABEL) | (is_private & is_alone & ~makes_nodes)
 
 
 class RefinedReader(DerivationReader):
@@ -319,7 +302,7 @@ class RefinedReader(DerivationReader):
     def __init__(self, model: Model) -> None:
         super().__init__(model.grammar)
         table = SubcategoryTable.of_model(model)
-        self.names, self.symbol_of = table.names, symbols_with_insertion(model)
+        self.names = table.names
         labels = [table.corpus.labels[label] for label in table.label.tolist()]
         self.digits = [digits_of(name, label) for name, label in zip(self.names, labels, strict=True)]
         rows = zip(self.names, labels, self.digits, strict=True)
@@ -328,7 +311,7 @@ class RefinedReader(DerivationReader):
     def read(self, rows: np.ndarray, vocabulary_words: Sequence[str]) -> Cut:
         """Cut a derivation, the rows of `tsgkit.models.derivations.nodes_of`, of a sentence."""
         labels = self.grammar.labels
-        nodes, states, symbols = refined_states(self.grammar, rows, len(self.names), self.symbol_of)
+        nodes, states, symbols = refined_states(self.grammar, rows, len(self.names))
         refined = nodes.copy()
         refined[:, 0] = np.where(symbols >= 0, len(labels) + symbols, nodes[:, 0])
         steps = cut(refined, states, [*labels, *self.names], vocabulary_words)
