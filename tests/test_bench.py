@@ -187,6 +187,22 @@ def test_tree_level(bench, tmp_path):
 
 
 @pytest.mark.slow
+def test_refined_insertion(bench, tmp_path):
+    options = ("--scale=smoke", "--treebank=village", f"--folder={tmp_path}", "--quiet", f"--record={tmp_path}/r.json")
+    text = bench("refined_insertion", *options)
+    rows = table(text, "grammar +seed")[1:]
+    assert [row[0] for row in rows] == [
+        *("without insertion", "with insertion"),
+        *("without insertion, mean", "with insertion, mean"),
+    ]
+    assert rows[0][6] == "0" < rows[1][6]
+    found = table(text, "tree +side")[1:]
+    assert all("*" in row[0] for row in found)
+    record = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["tables"]
+    assert [record["refined"]["rows"], record["refined-auxiliary"]["rows"]] == [rows, found]
+
+
+@pytest.mark.slow
 def test_train(bench):
     text = bench(
         "train", "--sizes=20,40", "--sweeps=1", "--warm-up=1", "--recovery=60", "--iterations=3", "--type-moves=5", "-q"

@@ -47,7 +47,7 @@ class Scale:
 
 SCALES = {
     "smoke": Scale(1, 4, (20,), 1),
-    "small": Scale(4, 200, (500, 2000), 3),
+    "small": Scale(4, 200, (500,), 3),
     "full": Scale(6, 1000, (500, 2000), 3),
 }
 

@@ -106,13 +106,13 @@ def rate_of(figures: list[Figures]) -> float:
     return float(np.mean([one[score_key("dev", "max-rule")]["rate"] for one in figures]))
 
 
-def auxiliary_trees(path: Path) -> Iterator[tuple[str, ...]]:
-    """The most frequent lexicalised auxiliary trees: tree, side of the foot on which its words are, count."""
+def auxiliary_trees(path: Path, *, lexicalised: bool = True) -> Iterator[list[str]]:
+    """The most frequent auxiliary trees, by default lexicalised ones: tree, side of the foot with words, count."""
     table = fragments_of(Model.load(path))
-    for number in table.select(kind="auxiliary", lexicalised=True, sort="count")[:N_AUXILIARY]:
+    for number in table.select(kind="auxiliary", lexicalised=lexicalised, sort="count")[:N_AUXILIARY]:
         fragment = table.fragment(number)
         brackets = with_bare_foot(fragment.brackets, fragment.root)
-        yield brackets, fragment.side, str(int(table.counts[number]))
+        yield [brackets, fragment.side, str(int(table.counts[number]))]
 
 
 def write_page(lab: Lab, results: dict[str, list[Figures]], jobs: dict[str, list[Job]], iterations: int) -> Page:

@@ -105,6 +105,7 @@ def settings_of(scale: Scale, ablations: bool) -> dict[str, dict[str, Any]]:
             "joint-loss": joint | {"merge_loss": "joint"},
             "tree-level": joint | {"type_moves": 500},
             "frequency-base": joint | {"base": "frequency"},
+            "insertion": stage1 | {"insertion_iterations": scale.site_iterations},
         }
     return settings
 
@@ -125,6 +126,7 @@ DESCRIPTIONS = {
     "joint-loss": "SR-TSG, merged by the joint loss",
     "tree-level": "SR-TSG with the tree-level sampler",
     "frequency-base": "SR-TSG, base distribution P0 by frequency",
+    "insertion": "SR-TSG with insertion",
 }
 
 

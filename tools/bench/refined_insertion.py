@@ -1,0 +1,71 @@
+"""What insertion adds to a symbol-refined grammar: sites, subcategories and insertions sampled jointly, or without.
+
+Usage:
+  tools.bench.refined_insertion [options]
+  tools.bench.refined_insertion -h | --help | --version
+
+Run it as ``python -m tools.bench.refined_insertion`` with NLTK_DATA set. After an interruption the same command
+continues. The runs are two settings of the experiment shindo2012, ``joint`` and ``insertion``, which have equally many
+sweeps after the splits; with its folder, its runs are not repeated.
+
+Options:
+  --treebank=NAME    As of the experiments [default: nltk].
+  --scale=NAME       smoke, small or full [default: small].
+  --folder=PATH      Folder for the models and scores of finished runs; build/experiments/... by default.
+  --jobs=N           Number of runs in parallel [default: 1].
+  --record=FILE      Write the tables to this file of recorded runs (JSON).
+  --quiet            Do not report progress.
+  -h --help          This text.
+  --version          The version.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from tsgkit.cli import command, parse_arguments
+from tsgkit.evaluation.report import columns
+
+from ..experiments.lab import Figures, Lab, score_key
+from ..experiments.page import Table, write_record
+from ..experiments.shindo2011 import auxiliary_trees
+from ..experiments.shindo2012 import SCALES, jobs_of
+
+HEAD = ("grammar", "seed", "dev F1", "log joint", "fragments", "auxiliary trees", "insertions", "rules", "CPU s")
+NAMES = {"joint": "without insertion", "insertion": "with insertion"}
+
+
+def row_of(name: str, seed: int, figures: Figures) -> list[str]:
+    """A line of the table; quantities of the sampler are those of the last sample."""
+    history = figures["history"]
+    counts = (history.get(quantity, [0.0])[-1] for quantity in ("fragments", "auxiliary", "insertions"))
+    seconds = "-" if figures["seconds"] is None else f"{figures['seconds']:.0f}"
+    f1, log_joint = f"{figures[score_key('dev')]['f1']:.2f}", f"{history['log_joint'][-1]:.0f}"
+    return [name, str(seed), f1, log_joint, *(f"{count:.0f}" for count in counts), str(figures["rules"]), seconds]
+
+
+@command
+def main(argv: list[str]) -> int:
+    """Train and score the runs that are missing; print the tables and record them."""
+    arguments = parse_arguments(__doc__, argv)
+    lab = Lab.of(arguments, "shindo2012")
+    scale = SCALES[lab.scale]
+    jobs = {name: own[: scale.seeds] for name, own in jobs_of(scale, True, set(NAMES)).items()}
+    runs = lab.run(job for own in jobs.values() for job in own)
+    rows = [row_of(NAMES[name], job.seed, runs[job.stem]) for name, own in jobs.items() for job in own]
+    for name, own in jobs.items():
+        mean = np.mean([runs[job.stem][score_key("dev")]["f1"] for job in own])
+        rows.append([f"{NAMES[name]}, mean", "-", f"{mean:.2f}", *["-"] * 6])
+    found = list(auxiliary_trees(lab.model(jobs["insertion"][0].stem), lexicalised=False))
+    tables = [Table("refined", list(HEAD), rows, 1), Table("refined-auxiliary", ["tree", "side", "count"], found, 2)]
+    for table in tables:
+        print(columns(table.head, table.rows, table.n_left))
+    if arguments["--record"] is not None:
+        used = f"python -m tools.bench.refined_insertion --scale={lab.scale} --treebank={lab.treebank}"
+        write_record(Path(arguments["--record"]), used, runs, tables)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(None))
