@@ -12,7 +12,7 @@ from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
 
 sys.path.insert(0, str(Path(__file__).parent))
-from recorded_tables import MEASURED_OPTIONS, RESULTS, aligned_table, figure_columns, origin, read_record
+from recorded_tables import MEASURED_OPTIONS, RESULTS, aligned_table, figure_columns, read_record
 
 from tsgkit import __version__
 from tsgkit.usage import command_names
@@ -65,7 +65,7 @@ class RecordedTable(Directive):
         name, table = self.arguments
         record = read_record(name)
         self.state.document.settings.record_dependencies.add(str(RESULTS / f"{name}.json"))
-        return [table_node(record["tables"][table]), *sources(f"Recorded by {origin(record)}.")]
+        return [table_node(record["tables"][table]), sources("Recorded", record)]
 
 
 class MeasuredTable(Directive):
@@ -81,7 +81,7 @@ class MeasuredTable(Directive):
             table = aligned_table(list(self.content))
         except ValueError as problem:
             raise self.error(str(problem)) from None
-        return [table_node(table), *sources(f"Measured by {origin(self.options)}.")]
+        return [table_node(table), sources("Measured", self.options)]
 
 
 class RecordedPlot(Directive):
@@ -96,12 +96,14 @@ class RecordedPlot(Directive):
         if not (RESULTS / picture).exists():
             raise self.error(f"docs/results/{picture} does not exist")
         image = nodes.image(uri=picture, alt=self.options.get("alt", figure))
-        return [image, *sources(f"Recorded by {origin(read_record(name))}.")]
+        return [image, sources("Recorded", read_record(name))]
 
 
-def sources(text: str) -> list[nodes.Node]:
-    """The line below a table that says where its figures come from."""
-    return [nodes.paragraph("", "", nodes.emphasis(text=text), classes=["measured"])]
+def sources(how: str, record: dict[str, Any]) -> nodes.paragraph:
+    """The line below a table that says where its figures come from; the command is literal, with all its dashes."""
+    command = nodes.literal(text=record["command"])
+    parts = (nodes.Text(f"{how} by "), command, nodes.Text(f", commit {record['commit']}."))
+    return nodes.paragraph("", "", *parts, classes=["measured"])
 
 
 def table_node(table: dict[str, Any]) -> nodes.table:

@@ -52,8 +52,3 @@ def figure_columns(table: dict[str, Any]) -> list[bool]:
     [False, True]
     """
     return [all(FIGURE.fullmatch(row[place]) for row in table["rows"]) for place in range(len(table["head"]))]
-
-
-def origin(record: dict[str, Any]) -> str:
-    """How the numbers came about, as one sentence."""
-    return f"{record['command']}, commit {record['commit']}"

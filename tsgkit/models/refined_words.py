@@ -40,10 +40,11 @@ class WordRules:
         self.unseen = np.zeros((grammar.n_labels, len(grammar.words.classes)))
         of_tag = weights["word_bridge"][blocks["word_restaurant"][self.is_word]]
         self.unseen[blocks["label"][self.is_word], blocks["word_class"][self.is_word]] = of_tag
-        order = np.argsort(grammar.label, kind="stable")
-        starts = np.searchsorted(grammar.label[order], np.arange(grammar.n_labels + 1))
-        self.symbols_of = [order[starts[tag] : starts[tag + 1]] for tag in range(grammar.n_labels)]
-        self.columns: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        # The symbols, those of a tag together, and where those of each tag begin.
+        self.symbols = np.argsort(grammar.label, kind="stable")
+        self.first_symbol = np.searchsorted(grammar.label[self.symbols], np.arange(grammar.n_labels + 1))
+        # Tag, class, word, and the probability of the word given both.
+        self.columns: list[tuple[np.ndarray, ...]] = []
 
     def add(self, rules: "RuleLists") -> list[str]:
         """Add all rules; returns all words, classes among them."""
@@ -51,13 +52,17 @@ class WordRules:
         tags_of = self.put_seen_tags()
         self.put_unseen_tags(tags_of)
         words = self.put_new_words()
-        rules.add("lexical", *(np.concatenate(column) for column in zip(*self.columns, strict=True)))
+        self.add_backing_off(rules)
         return words
 
-    def put(self, tag: int, klass: int, word: int, value: float) -> None:
-        """A rule for every symbol of a tag; `value` is the probability of the word given its tag and class."""
-        symbols = self.symbols_of[tag]
-        self.columns.append((self.of_class[symbols, klass] * value, symbols, np.full(len(symbols), word)))
+    def add_backing_off(self, rules: "RuleLists") -> None:
+        """A rule for every symbol of the tags in the columns."""
+        tags, classes, words, values = (np.concatenate(column) for column in zip(*self.columns, strict=True))
+        n_symbols = np.diff(self.first_symbol)[tags]
+        of_rule = np.repeat(np.arange(len(tags)), n_symbols)
+        place = np.arange(len(of_rule)) - np.repeat(np.cumsum(n_symbols) - n_symbols, n_symbols)
+        symbols = self.symbols[self.first_symbol[tags][of_rule] + place]
+        rules.add("lexical", self.of_class[symbols, classes[of_rule]] * values[of_rule], symbols, words[of_rule])
 
     def add_cached(self, rules: "RuleLists") -> None:
         """Words with the symbols that they were seen with: the part that is cached."""
@@ -75,10 +80,11 @@ class WordRules:
         rule_class = self.grammar.words.rule_class
         word_cell = np.zeros(trees.n_rules, dtype=np.int64)
         word_cell[blocks["rule"][self.is_word]] = blocks["word_cell"][self.is_word]
+        rules = np.flatnonzero(rule_class >= 0)
+        columns = (trees.rule_label[rules], rule_class[rules], trees.rule_word[rules])
+        self.columns.append((*columns, self.grammar.weights["word"][word_cell[rules]]))
         tags_of: dict[tuple[int, int], list[int]] = {}
-        for rule in np.flatnonzero(rule_class >= 0).tolist():
-            tag, word, klass = int(trees.rule_label[rule]), int(trees.rule_word[rule]), int(rule_class[rule])
-            self.put(tag, klass, word, self.grammar.weights["word"][word_cell[rule]])
+        for tag, klass, word in zip(*(column.tolist() for column in columns), strict=True):
             tags_of.setdefault((word, klass), []).append(tag)
         return tags_of
 
@@ -93,20 +99,24 @@ class WordRules:
             add_unseen_tags(self.unseen, expected, words.class_word_base)
         expected *= self.unseen
         for (word, klass), seen in tags_of.items():
-            for tag in np.flatnonzero(expected[:, klass] >= SMALLEST_TAG_SHARE * n_seen[word]).tolist():
-                if tag not in seen:
-                    self.put(tag, klass, word, self.unseen[tag, klass])
+            is_new = expected[:, klass] >= SMALLEST_TAG_SHARE * n_seen[word]
+            is_new[seen] = False
+            tags = np.flatnonzero(is_new)
+            self.columns.append((tags, np.full_like(tags, klass), np.full_like(tags, word), self.unseen[tags, klass]))
 
     def put_new_words(self) -> list[str]:
         """A class in the place of its new words; returns all words."""
         words = list(self.grammar.corpus.words)
         names = {name: number for number, name in enumerate(words)}
-        for tag, klass in np.argwhere(self.unseen > 0).tolist():
+        tags, classes = np.nonzero(self.unseen > 0)
+        number_of = np.full(len(self.grammar.words.classes), -1)
+        for klass in dict.fromkeys(classes.tolist()):
             name = self.grammar.words.classes[klass]
             if name not in names:
                 names[name] = len(words)
                 words.append(name)
-            self.put(tag, klass, names[name], self.unseen[tag, klass])
+            number_of[klass] = names[name]
+        self.columns.append((tags, classes, number_of[classes], self.unseen[tags, classes]))
         return words
 
 
