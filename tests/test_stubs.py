@@ -137,7 +137,10 @@ def test_values_are_compared():
         (("threshold: float", "limit: float"), "Chart.make_mask() is"),
         (("smallest_share: float = 0.0", "smallest_share: float = 1.0"), "Chart.fill_outside() is"),
         (("max_bytes: int = ...", "most: int = ..."), "Chart() is"),
-        (("    def make_mask(self, threshold: float) -> Mask: ...\n", ""), "Chart.make_mask is only in the module"),
+        (
+            ("    def make_mask(self, threshold: float, *, symbols: bool = True) -> Mask: ...\n", ""),
+            "Chart.make_mask is only in the module",
+        ),
         (("DEFAULT_MAX_BYTES: int", "DEFAULT_BYTES: int"), "DEFAULT_BYTES is only in the stub"),
         (("    @property\n    def n_bytes", "    def n_bytes"), "Chart.n_bytes is no function"),
     ],

@@ -12,7 +12,9 @@
 #     PosteriorStep  q(k) +=  w x y(start, k) z(k, end)               expected rules, by split point
 #
 # Stage: inside of the chart parser; `_inside.pyx`, `_outside.pyx` and `_posteriors.pyx` call it.
-from tsgkit._chart_cells cimport Cells, Slot, find_slot
+from libcpp.vector cimport vector
+
+from tsgkit._chart_cells cimport Cells, Children, LiveBlock, Slot, find_slot
 from tsgkit._grammar_index cimport GrammarTable, PairTable, Rule
 from tsgkit._semiring cimport MaxProduct, SumProduct, dot, plus, plus_scaled, semiring_t
 from tsgkit._types cimport bits_t, index_t, position_t, symbol_t, weight_t
@@ -27,6 +29,7 @@ cdef struct InsideStep:
     weight_t* sums                       # per symbol: what its binary rules make of the span
     bits_t* touched                      # flags of symbols with a sum
     bits_t* touched_words                # flags of the words of these flags that are not zero
+    vector[Children]* live               # where pairs that make a value are kept; NULL: nowhere
 
 
 cdef struct OutsideStep:
@@ -47,18 +50,10 @@ ctypedef fused step_t:
     PosteriorStep
 
 
-cdef struct Children:
-    # A pair of children and the split points at which both may have a value.
-    index_t pair
-    index_t left                         # where the values of each lie, from the first split point on
-    index_t right
-    position_t first
-    index_t n_splits
-
-
-cdef inline bint combine(
-        Cells* cells, semiring_t* semiring, InsideStep* step, const PairTable* pairs, Children children) noexcept nogil:
-    """Give the parents of a pair what it makes; whether that is anything."""
+cdef inline int combine(
+        Cells* cells, semiring_t* semiring, InsideStep* step, const PairTable* pairs,
+        Children children) except -1 nogil:
+    """Give the parents of a pair what it makes."""
     cdef weight_t* sums = step.sums
     cdef bits_t* touched = step.touched
     cdef bits_t* touched_words = step.touched_words
@@ -68,13 +63,15 @@ cdef inline bint combine(
     cdef weight_t value = step.factor * dot(
         semiring, &cells.left.inside[children.left], &cells.right.inside[children.right], children.n_splits)
     if not value > 0.0:
-        return False
+        return 0
+    if step.live != NULL:
+        step.live.push_back(children)
     for rule in range(pairs.pairs[children.pair].first_rule, pairs.pairs[children.pair + 1].first_rule):
         parent = rules[rule].parent
         sums[parent] = plus(semiring, sums[parent], rules[rule].weight * value)
         touched[parent >> 6] |= <bits_t>1 << (parent & 63)
         touched_words[parent >> 12] |= <bits_t>1 << ((parent >> 6) & 63)
-    return True
+    return 0
 
 
 cdef inline weight_t value_of_parents(
@@ -87,38 +84,38 @@ cdef inline weight_t value_of_parents(
     return value
 
 
-cdef inline bint distribute(
+cdef inline int distribute(
         Cells* cells, semiring_t* semiring, OutsideStep* step, const PairTable* pairs,
         Children children) noexcept nogil:
-    """Give a pair of children the outside value of their parents, at all split points; whether there is any."""
+    """Give a pair of children the outside value of their parents, at all split points."""
     cdef weight_t value = step.factor * value_of_parents(semiring, step.sums, pairs, children.pair)
     cdef index_t left = children.left, right = children.right, n = children.n_splits
     if not value > 0.0:
-        return False
+        return 0
     # Telling that all of them together have too small a share costs half of what giving it does.
     if step.smallest > 0.0 and (
             value * dot(semiring, &cells.left.inside[left], &cells.right.inside[right], n) < step.smallest):
-        return False
+        return 0
     plus_scaled(semiring, &cells.left.outside[left], &cells.right.inside[right], value, n)
     plus_scaled(semiring, &cells.right.outside[right], &cells.left.inside[left], value, n)
-    return True
+    return 0
 
 
-cdef inline bint expect(
+cdef inline int expect(
         Cells* cells, semiring_t* semiring, PosteriorStep* step, const PairTable* pairs,
         Children children) noexcept nogil:
-    """Add the expected number of a pair's rules at every split point; whether there are any."""
+    """Add the expected number of a pair's rules at every split point."""
     cdef weight_t value = step.factor * value_of_parents(semiring, step.outside, pairs, children.pair)
     if not value > 0.0:
-        return False
+        return 0
     add_products(
         step.at_split + children.first, &cells.left.inside[children.left], &cells.right.inside[children.right],
         value, children.n_splits)
-    return True
+    return 0
 
 
-cdef inline bint take(
-        Cells* cells, semiring_t* semiring, step_t* step, const PairTable* pairs, Children children) noexcept nogil:
+cdef inline int take(
+        Cells* cells, semiring_t* semiring, step_t* step, const PairTable* pairs, Children children) except -1 nogil:
     if step_t is InsideStep:
         return combine(cells, semiring, step, pairs, children)
     elif step_t is OutsideStep:
@@ -127,15 +124,14 @@ cdef inline bint take(
         return expect(cells, semiring, step, pairs, children)
 
 
-cdef inline bint visit_pairs(
+cdef inline int visit_pairs(
         Cells* cells, semiring_t* semiring, step_t* step, const PairTable* pairs, index_t first_pair, index_t last_pair,
-        const Slot* left, position_t end, position_t low, position_t high) noexcept nogil:
-    """The pairs of one left child, with split points from `low` to `high`; whether any of them has a value."""
+        const Slot* left, position_t end, position_t low, position_t high) except -1 nogil:
+    """The pairs of one left child, with split points from `low` to `high`."""
     cdef Children children
     cdef const Slot* right
     cdef index_t pair
     cdef position_t first, last
-    cdef bint has_value = False
     for pair in range(first_pair, last_pair):
         right = find_slot(cells, &cells.right, end, pairs.pairs[pair].right)
         if right == NULL:
@@ -145,12 +141,12 @@ cdef inline bint visit_pairs(
             continue
         children.pair, children.first, children.n_splits = pair, first, last - first + 1
         children.left, children.right = left.base + first, right.base + first
-        has_value |= take(cells, semiring, step, pairs, children)
-    return has_value
+        take(cells, semiring, step, pairs, children)
+    return 0
 
 
-cdef inline void visit_all(
-        Cells* cells, semiring_t* semiring, step_t* step, position_t start, position_t end) noexcept nogil:
+cdef inline int visit_all(
+        Cells* cells, semiring_t* semiring, step_t* step, position_t start, position_t end) except -1 nogil:
     """All rules whose children stand left and right of a split point."""
     cdef const GrammarTable* grammar = cells.grammar
     cdef const Slot* slot
@@ -165,17 +161,17 @@ cdef inline void visit_all(
             visit_pairs(
                 cells, semiring, step, &grammar.by_left, grammar.left_pair_start[left],
                 grammar.left_pair_start[left + 1], slot, end, low, high)
+    return 0
 
 
-cdef inline bint visit_block(
+cdef inline int visit_block(
         Cells* cells, semiring_t* semiring, step_t* step, index_t block, position_t start, position_t end,
-        position_t low, position_t high) noexcept nogil:
-    """The rules of one treebank rule, with split points from `low` to `high`; whether any of them has a value."""
+        position_t low, position_t high) except -1 nogil:
+    """The rules of one treebank rule, with split points from `low` to `high`."""
     cdef const GrammarTable* grammar = cells.grammar
     cdef const Slot* slot
     cdef index_t run
     cdef position_t first, last
-    cdef bint has_value = False
     for run in range(grammar.run_start[block], grammar.run_start[block + 1]):
         slot = find_slot(cells, &cells.left, start, grammar.run_left[run])
         if slot == NULL:
@@ -183,7 +179,16 @@ cdef inline bint visit_block(
         first, last = max(low, slot.low), min(high, slot.high)
         if first > last or (first == last and cells.left.inside[slot.base + first] == 0.0):
             continue
-        has_value |= visit_pairs(
+        visit_pairs(
             cells, semiring, step, &grammar.by_block, grammar.run_pair_start[run], grammar.run_pair_start[run + 1],
             slot, end, first, last)
-    return has_value
+    return 0
+
+
+cdef inline int visit_live(
+        Cells* cells, semiring_t* semiring, step_t* step, const LiveBlock* live) except -1 nogil:
+    """The same rules after the first pass, which has kept their pairs."""
+    cdef index_t number
+    for number in range(live.pair_begin, live.pair_end):
+        take(cells, semiring, step, &cells.grammar.by_block, cells.live_pairs[number])
+    return 0

@@ -116,6 +116,8 @@ cdef class Chart:
                                  or projection.coarse is not mask.grammar
                                  or mask.n_words != lexical_start.shape[0] - 1):
             raise ValueError("the mask does not belong to this grammar and sentence")
+        if mask is not None and projection.table.by_symbol and not mask.table.n_symbol_words:
+            raise ValueError("the mask has labels only, and symbols are to be pruned by it")
         if open_cells is not None and open_cells.n_words != lexical_start.shape[0] - 1:
             raise ValueError("the open cells are those of another sentence")
         if constraints is not None and (
@@ -131,6 +133,8 @@ cdef class Chart:
         self.cells.projection = NULL
         if mask is not None:
             self.cells.mask, self.cells.projection = &mask.table, &projection.table
+        else:
+            self.grammar.need_left()
         self.is_viterbi, self.has_outside, self.log_total = viterbi, False, -INFINITY
         self.n_fills += 1
         try:
@@ -172,15 +176,15 @@ cdef class Chart:
             raise
         self.has_outside = True
 
-    def make_mask(self, double threshold):
-        """What survives pruning: labels and symbols with at least this share of the root's value.
+    def make_mask(self, double threshold, *, bint symbols=True):
+        """What survives pruning: labels with at least this share of the root's value, and symbols unless told not to.
 
         After `fill` the share is the posterior probability (a label's is the sum over its symbols), after
         ``fill(viterbi=True)`` the max-marginal: the best derivation through it relative to the best of all.
         """
         if not self.has_outside:
             raise ValueError("pruning needs outside values")
-        return mask_of(self.grammar, &self.cells, self.is_viterbi, threshold)
+        return mask_of(self.grammar, &self.cells, self.is_viterbi, threshold, symbols)
 
     def inside_values(self, position_t start, position_t end):
         """The inside (or Viterbi) values of a span as ``{symbol: log value}``, scaling removed."""

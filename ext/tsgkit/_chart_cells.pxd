@@ -49,11 +49,22 @@ cdef cppclass ProjectionTable:
 
 
 cdef struct LiveBlock:
-    # A block of rules with both child labels alive in a cell, the label of its parents, and the split points.
+    # A block of rules with a value in a cell, the label of its parents, the split points, and the pairs of children.
     symbol_t block
     symbol_t label
     position_t low
     position_t high
+    index_t pair_begin
+    index_t pair_end
+
+
+cdef struct Children:
+    # A pair of children and the split points at which both may have a value.
+    index_t left                         # where the values of each lie, from the first split point on
+    index_t right
+    symbol_t pair
+    position_t first
+    position_t n_splits
 
 
 cdef struct Slot:
@@ -110,6 +121,7 @@ cdef cppclass Cells:
     vector[index_t] cell_begin
     vector[index_t] cell_end
     vector[LiveBlock] live_blocks        # of each cell, with a mask: what the passes after the first go through
+    vector[Children] live_pairs          # of each of these blocks, those that make a value
     vector[index_t] live_begin
     vector[index_t] live_end
 
@@ -178,7 +190,7 @@ cdef inline index_t bytes_in_use(const Cells* cells) noexcept nogil:
     # What a longer sentence before this one has left is not counted: it was within the bound.
     return 8 * n_values + (8 + sizeof(Slot)) * n_slots + bytes_of_slots(cells, cells.n_rows) + 8 * <index_t>(
         cells.left.alive.size() + cells.right.alive.size() + 2 * cells.cell_begin.size() + 2 * cells.cell_end.size()
-    ) + sizeof(LiveBlock) * <index_t>cells.live_blocks.size()
+    ) + sizeof(LiveBlock) * <index_t>cells.live_blocks.size() + sizeof(Children) * <index_t>cells.live_pairs.size()
 
 
 cdef inline weight_t cell_weight(const Cells* cells, position_t start, position_t end) noexcept nogil:
@@ -418,6 +430,7 @@ cdef inline int clear_cells(Cells* cells, position_t n_words) except -1 nogil:
         cells.row_symbols[row].clear()
     cells.cell_symbols.clear()
     cells.live_blocks.clear()
+    cells.live_pairs.clear()
     if cells.is_over_budget:
         n_rows = n_flags = 0
     clear_side(&cells.left, n_rows * cells.symbol_stride, n_flags * cells.n_position_words)

@@ -256,6 +256,7 @@ def best_part(Chart chart not None, symbol_t symbol, position_t start, position_
     cdef Node top = node_of(chart.grammar.rank_of_symbol[symbol], start, end)
     if chart.cells.is_over_budget or inside_of(&chart.cells, start, end, top.symbol) <= 0.0:
         raise ValueError("the chart holds no derivation of it")
+    chart.grammar.need_parent()
     cdef vector[Visited] visited
     cdef double log_weight
     with nogil:
@@ -325,6 +326,7 @@ def sample_derivations(Chart chart not None, index_t n_samples, bit_generator):
         When all of them together would have more rows than a part of the chart's bound of memory holds.
     """
     require_derivation(chart, False)
+    chart.grammar.need_parent()
     cdef vector[Visited] visited
     cdef bitgen_t* generator = bitgen_of(bit_generator)
     cdef Node root = node_of(chart.grammar.table.root, 0, chart.cells.n_words)

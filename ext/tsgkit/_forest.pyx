@@ -14,7 +14,7 @@ looked at.
 import numpy as np
 
 cimport cython
-from libc.math cimport INFINITY, log
+from libc.math cimport INFINITY, exp, log
 from libcpp.algorithm cimport pop_heap, push_heap, sort
 from libcpp.vector cimport vector
 
@@ -163,6 +163,58 @@ cdef class Forest:
         cdef Decoder decoder
         make_decoder(&decoder, self, product)
         return tree_of(&decoder, root)
+
+
+def product_of(symbol_t n_labels, votes, weight_t smallest):
+    """The rules of several forests of a sentence, each with the geometric mean of its posteriors.
+
+    Parameters
+    ----------
+    n_labels : int
+        Of the result.
+    votes : sequence of (Forest, array of int32)
+        With a number in the result for every label of the forest; at least one.
+    smallest : float
+        What a rule counts with in a forest that does not have it, or in which its posterior is smaller.
+    """
+    cdef Forest forest = Forest(votes[0][0].n_words, n_labels, n_states=votes[0][0].n_states), own
+    cdef const symbol_t[::1] label_map
+    cdef double log_smallest = log(smallest)
+    cdef index_t edge, n_votes = len(votes)
+    for own, label_map in votes:
+        if own.n_words != forest.n_words or own.n_states != forest.n_states or label_map.shape[0] != own.n_labels:
+            raise ValueError("the forests are not of one sentence, or a label has no number")
+        forest.max_bytes = own.max_bytes
+        add_vote(&forest.edges, &own.edges, label_map, n_labels, log_smallest)
+    merge_edges(&forest.edges)
+    for edge in range(<index_t>forest.edges.size()):
+        # Rounding may leave a posterior a little above one.
+        forest.edges[edge].posterior = exp(min(log_smallest + forest.edges[edge].posterior / n_votes, 0.0))
+        check_edge(forest, forest.edges[edge])
+    return forest
+
+
+cdef int add_vote(
+        vector[Edge]* edges, const vector[Edge]* own, const symbol_t[::1] label_map, symbol_t n_labels,
+        double log_smallest) except -1:
+    """Add rules with what their posteriors are above the smallest one, as logarithms: a rule not there adds nothing."""
+    cdef index_t number
+    cdef Edge edge
+    for number in range(<index_t>own.size()):
+        edge = own[0][number]
+        edge.label = mapped(edge.label, label_map, n_labels)
+        edge.left = mapped(edge.left, label_map, n_labels)
+        edge.right = mapped(edge.right, label_map, n_labels)
+        edge.posterior = max(log(edge.posterior) - log_smallest, 0.0)
+        edges.push_back(edge)
+    return 0
+
+
+cdef inline symbol_t mapped(symbol_t label, const symbol_t[::1] label_map, symbol_t n_labels) noexcept:
+    """Another number for a label, of which there are so many; its state stays."""
+    if label < 0:
+        return -1
+    return label // <symbol_t>label_map.shape[0] * n_labels + label_map[label % <symbol_t>label_map.shape[0]]
 
 
 cdef int check_edge(Forest forest, Edge edge) except -1:

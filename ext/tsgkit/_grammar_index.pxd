@@ -1,6 +1,8 @@
 # A weighted grammar as plain arrays, in the orders in which the loops of the chart read its rules.
 #
 # Stage: between the weighted grammar, which is checked when it is made, and the chart, which trusts this table.
+from libcpp.vector cimport vector
+
 from tsgkit._types cimport index_t, symbol_t, weight_t
 
 
@@ -40,7 +42,7 @@ cdef struct GrammarTable:
     const symbol_t* label                 # per symbol
     const symbol_t* unlabelled            # per label that is not of the treebank: its symbol
 
-    # Binary rules by left child: symbol -> pairs -> rules.
+    # Binary rules by left child: symbol -> pairs -> rules. These exist once `need_left` was called.
     const index_t* left_pair_start        # per left symbol, and one more
     PairTable by_left
 
@@ -52,14 +54,12 @@ cdef struct GrammarTable:
     const index_t* block_start            # per label, and one more
     const symbol_t* block_left_label      # per block
     const symbol_t* block_right_label
-    const index_t* block_parent_start     # per block, and one more
-    const symbol_t* block_parent          # the different parents of each block's rules
     const index_t* run_start              # per block, and one more
     const symbol_t* run_left              # per run
     const index_t* run_pair_start         # per run, and one more
     PairTable by_block
 
-    # The same rules by parent, for walks from the root down.
+    # The same rules by parent, for walks from the root down. These exist once `need_parent` was called.
     const index_t* parent_start           # per symbol, and one more
     const symbol_t* parent_left           # per rule
     const symbol_t* parent_right
@@ -79,22 +79,64 @@ cdef struct GrammarTable:
     const weight_t* cycle_best
 
 
+cdef cppclass BlockLists:
+    # What the table points to of the rules by treebank rule.
+    vector[symbol_t] group_label
+    vector[symbol_t] group_left_label
+    vector[index_t] group_block_start
+    vector[symbol_t] block_label
+    vector[symbol_t] block_left_label
+    vector[symbol_t] block_right_label
+    vector[index_t] run_start
+    vector[symbol_t] run_left
+    vector[index_t] run_pair_start
+    vector[Pair] pairs
+    vector[Rule] rules
+
+
+cdef cppclass LeftLists:
+    vector[index_t] pair_start
+    vector[Pair] pairs
+    vector[Rule] rules
+
+
+cdef cppclass ParentLists:
+    vector[index_t] start
+    vector[symbol_t] left
+    vector[symbol_t] right
+    vector[weight_t] weight
+
+
+cdef cppclass Columns:
+    # Binary rules as they stand in the lists by treebank rule, one column each.
+    vector[symbol_t] parent
+    vector[symbol_t] left
+    vector[symbol_t] right
+    vector[weight_t] weight
+
+
 cdef class GrammarIndex:
     cdef GrammarTable table              # what the kernels read
     cdef readonly symbol_t n_symbols
     cdef readonly symbol_t n_labels      # of the treebank
     cdef readonly object symbol_of_rank  # ndarray: per rank, the number in the grammar
     cdef readonly object rank_of_symbol  # ndarray: the inverse
-    cdef list arrays                     # keeps what the table points to
+    # What the table points to.
+    cdef list arrays
+    cdef BlockLists by_block
+    cdef LeftLists by_left
+    cdef ParentLists by_parent
+    cdef object lock                     # of the orders that are made when they are needed
+    cdef readonly bint has_left
+    cdef readonly bint has_parent
 
+    cdef int need_left(self) except -1
+    cdef int need_parent(self) except -1
     cdef const index_t* indices(self, values) except NULL
     cdef const symbol_t* symbols(self, values) except NULL
     cdef const weight_t* weights(self, values) except NULL
     cdef object kept(self, values, dtype)
-    cdef int keep_pairs(self, PairTable* table, right, first_rule, parent, weight) except -1
-    cdef int index_by_left(self, rules, weights) except -1
-    cdef int index_by_parent(self, rules, weights) except -1
-    cdef int index_by_block(self, rules, weights, label) except -1
+    cdef int index_by_block(self, grammar) except -1
     cdef int index_unary(self, rules, weights, is_bridge) except -1
     cdef int index_cycles(self, components, rank) except -1
 

@@ -177,6 +177,7 @@ cdef int combine_allowed(Cells* cells, semiring_t* semiring, position_t start, p
     cdef symbol_t coarse
     cdef LiveBlock live
     cdef InsideStep step = inside_step(cells, start, end)
+    step.live = &cells.live_pairs
     cells.live_begin[cell] = cells.live_blocks.size()
     for position in range(cells.n_cell_labels):
         live.label = cells.cell_labels[position]
@@ -195,9 +196,11 @@ cdef int combine_allowed(Cells* cells, semiring_t* semiring, position_t start, p
                     live.low, live.high = 64 * word + lowest_bit(both), 64 * word + highest_bit(both)
                 elif not split_range(cells, block, start, end, &live.low, &live.high):
                     continue
-                live.block = block
-                cells.live_blocks.push_back(live)
+                live.block, live.pair_begin = block, cells.live_pairs.size()
                 visit_block(cells, semiring, &step, block, start, end, live.low, live.high)
+                live.pair_end = cells.live_pairs.size()
+                if live.pair_begin < live.pair_end:
+                    cells.live_blocks.push_back(live)
     cells.live_end[cell] = cells.live_blocks.size()
     return 0
 
@@ -206,6 +209,7 @@ cdef InsideStep inside_step(Cells* cells, position_t start, position_t end) noex
     cdef InsideStep step
     step.sums, step.factor = cells.sums.data(), cell_weight(cells, start, end)
     step.touched, step.touched_words = cells.touched.data(), cells.touched_words.data()
+    step.live = NULL
     return step
 
 

@@ -11,7 +11,7 @@ with cycles of unary rules and bridges closed as in the inside pass. After Viter
 automaton come one after the other, the last one first.
 """
 
-from tsgkit._binary_rules cimport OutsideStep, visit_all, visit_block
+from tsgkit._binary_rules cimport OutsideStep, visit_all, visit_live
 from tsgkit._chart_cells cimport (
     Cells,
     LiveBlock,
@@ -218,14 +218,14 @@ cdef void hand_down(Cells* cells, semiring_t* semiring, symbol_t symbol) noexcep
 
 # ---- binary rules ----------------------------------------------------------------------------------------
 
-cdef void distribute_cell(Cells* cells, semiring_t* semiring, position_t start, position_t end) noexcept nogil:
+cdef int distribute_cell(Cells* cells, semiring_t* semiring, position_t start, position_t end) except -1 nogil:
     """Give the values of a cell to the children of its binary rules, in shorter spans."""
     if cells.mask != NULL:
         stamp_labels_with_value(cells, cell_of(cells, start, end), cells.sums.data())
-    distribute_stamped(cells, semiring, start, end)
+    return distribute_stamped(cells, semiring, start, end)
 
 
-cdef void distribute_stamped(Cells* cells, semiring_t* semiring, position_t start, position_t end) noexcept nogil:
+cdef int distribute_stamped(Cells* cells, semiring_t* semiring, position_t start, position_t end) except -1 nogil:
     """The same, where the labels with a value were stamped last."""
     cdef index_t cell = cell_of(cells, start, end), position
     cdef const LiveBlock* live
@@ -233,9 +233,9 @@ cdef void distribute_stamped(Cells* cells, semiring_t* semiring, position_t star
     step.sums, step.smallest = cells.sums.data(), cells.smallest_share * cells.total
     step.factor = cell_weight(cells, start, end)
     if cells.mask == NULL:
-        visit_all(cells, semiring, &step, start, end)
-        return
+        return visit_all(cells, semiring, &step, start, end)
     for position in range(cells.live_begin[cell], cells.live_end[cell]):
         live = &cells.live_blocks[position]
         if cells.label_stamp[live.label] == cells.last_stamp:
-            visit_block(cells, semiring, &step, live.block, start, end, live.low, live.high)
+            visit_live(cells, semiring, &step, live)
+    return 0

@@ -14,7 +14,7 @@ from libcpp.algorithm cimport sort
 from libcpp.unordered_map cimport unordered_map
 from libcpp.vector cimport vector
 
-from tsgkit._binary_rules cimport PosteriorStep, visit_block
+from tsgkit._binary_rules cimport PosteriorStep, visit_block, visit_live
 from tsgkit._chart cimport Chart
 from tsgkit._chart_cells cimport (
     Cells,
@@ -317,7 +317,10 @@ cdef int collect_block(Collector* collector, LiveBlock live, position_t start, p
     cdef symbol_t left, right
     step.outside, step.at_split = collector.outside.data(), collector.at_split.data()
     step.factor = 1.0
-    visit_block(collector.cells, &semiring, &step, live.block, start, end, live.low, live.high)
+    if collector.cells.mask != NULL:
+        visit_live(collector.cells, &semiring, &step, &live)
+    else:
+        visit_block(collector.cells, &semiring, &step, live.block, start, end, live.low, live.high)
     for split in range(live.low, live.high + 1):
         if collector.at_split[split] >= collector.smallest:
             left, right = grammar.block_left_label[live.block], grammar.block_right_label[live.block]

@@ -17,4 +17,4 @@ cdef class Projection:
     cdef ProjectionTable table
 
 
-cdef Mask mask_of(GrammarIndex grammar, const Cells* cells, bint viterbi, double threshold)
+cdef Mask mask_of(GrammarIndex grammar, const Cells* cells, bint viterbi, double threshold, bint symbols)

@@ -15,7 +15,7 @@ from libcpp.vector cimport vector
 
 from tsgkit._chart_cells cimport Cells, MaskTable, Range, cell_of, has_label, inside_of, outside_of
 from tsgkit._constraints cimport row_of, span_at
-from tsgkit._grammar_index cimport GrammarIndex, GrammarTable
+from tsgkit._grammar_index cimport GrammarIndex, GrammarTable, Pair
 from tsgkit._semiring cimport MaxProduct, SumProduct, max_semiring, plus, semiring_t, sum_semiring
 from tsgkit._types cimport bits_t, index_t, position_t, symbol_t, weight_t
 from tsgkit._vectors cimport copy_indices, copy_symbols
@@ -89,20 +89,28 @@ cdef int find_block_symbols(Projection projection) except -1:
     """For every block of rules, the coarse symbol of all its parents: where that is pruned, so is the block."""
     cdef const GrammarTable* grammar = &projection.fine.table
     cdef const vector[symbol_t]* coarse_symbol = &projection.table.coarse_symbol
-    cdef index_t n_blocks = grammar.block_start[grammar.n_labels], block, position
-    cdef symbol_t symbol
+    cdef index_t n_blocks = grammar.block_start[grammar.n_labels], block
     projection.table.block_symbol.resize(n_blocks, -1)
     for block in range(n_blocks):
-        symbol = coarse_symbol[0][grammar.block_parent[grammar.block_parent_start[block]]]
-        for position in range(grammar.block_parent_start[block], grammar.block_parent_start[block + 1]):
-            if coarse_symbol[0][grammar.block_parent[position]] != symbol:
-                symbol = -1
-        projection.table.block_symbol[block] = symbol
+        projection.table.block_symbol[block] = shared_symbol(grammar, coarse_symbol, block)
     return 0
 
 
-cdef Mask mask_of(GrammarIndex grammar, const Cells* cells, bint viterbi, double threshold):
-    """What survives pruning in a chart with outside values."""
+cdef symbol_t shared_symbol(
+        const GrammarTable* grammar, const vector[symbol_t]* coarse_symbol, index_t block) noexcept nogil:
+    """The coarse symbol of the parents of all rules of a block; -1 if there is none, or not one for all."""
+    cdef const Pair* pairs = grammar.by_block.pairs
+    cdef index_t first = pairs[grammar.run_pair_start[grammar.run_start[block]]].first_rule
+    cdef index_t last = pairs[grammar.run_pair_start[grammar.run_start[block + 1]]].first_rule, rule
+    cdef symbol_t symbol = coarse_symbol[0][grammar.by_block.rules[first].parent]
+    for rule in range(first + 1, last):
+        if coarse_symbol[0][grammar.by_block.rules[rule].parent] != symbol:
+            return -1
+    return symbol
+
+
+cdef Mask mask_of(GrammarIndex grammar, const Cells* cells, bint viterbi, double threshold, bint symbols):
+    """What survives pruning in a chart with outside values: labels, and symbols if these are wanted."""
     cdef Mask mask = Mask()
     cdef SumProduct sums = sum_semiring(cells.grammar)
     cdef MaxProduct best = max_semiring(cells.grammar)
@@ -111,7 +119,7 @@ cdef Mask mask_of(GrammarIndex grammar, const Cells* cells, bint viterbi, double
     mask.grammar, mask.n_words, mask.n_rows = grammar, cells.n_words, cells.n_rows
     mask.table.n_labels = grammar.n_labels
     mask.table.n_label_words = (grammar.n_labels + 63) // 64
-    mask.table.n_symbol_words = (grammar.n_symbols + 63) // 64
+    mask.table.n_symbol_words = (grammar.n_symbols + 63) // 64 if symbols else 0
     with nogil:
         mask.table.label_bits.resize(cells.cell_begin.size() * mask.table.n_label_words, 0)
         mask.table.symbol_bits.resize(cells.cell_begin.size() * mask.table.n_symbol_words, 0)
@@ -152,7 +160,7 @@ cdef void mask_cell(
         share = inside_of(cells, start, end, symbol) * outside_of(cells, start, end, symbol) / cells.total
         label = grammar.label[symbol]
         shares[0][label] = plus(semiring, shares[0][label], share)
-        if share >= threshold:
+        if share >= threshold and mask.n_symbol_words:
             mask.symbol_bits[cell * mask.n_symbol_words + (symbol >> 6)] |= <bits_t>1 << (symbol & 63)
     for position in range(cells.cell_begin[cell], cells.cell_end[cell]):
         label = grammar.label[cells.cell_symbols[position]]

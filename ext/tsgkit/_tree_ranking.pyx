@@ -148,6 +148,7 @@ cdef class TreeRanking:
         if not chart.is_viterbi:
             raise ValueError("the chart has no Viterbi values")
         chart.require_plain_cells()
+        chart.grammar.need_parent()
         self.chart, self.is_chart, self.n_fills = chart, True, chart.n_fills
         self.limits, self.max_bytes = chart.cells.limits, chart.cells.max_bytes - bytes_in_use(&chart.cells)
         self.root = open_chart(&self.source, chart)

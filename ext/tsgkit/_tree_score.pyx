@@ -78,6 +78,7 @@ cdef class TreeScorer:
         cdef double log_scale = 0.0
         check_lexical(self.grammar, lexical_start, lexical_symbol, lexical_weight)
         check_rows(self.grammar, rows, lexical_start.shape[0] - 1)
+        self.grammar.need_left()
         try:
             self.values.resize(n_nodes)
             with nogil:

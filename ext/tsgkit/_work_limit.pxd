@@ -18,7 +18,8 @@ cdef enum:
 
 
 cdef cppclass Limits:
-    atomic[bint] is_cancelled
+    atomic[bint] flag
+    atomic[bint]* is_cancelled           # this flag, or that of the limit that this one is a part of
     double deadline                      # on the monotonic clock; infinite: none
     double next_signal_check             # Python is asked for Ctrl-C ten times per second
     int n_checks
@@ -26,6 +27,7 @@ cdef cppclass Limits:
 
 cdef class WorkLimit:
     cdef Limits limits
+    cdef WorkLimit whole                 # of which this is a part, if it is one
 
 
 cdef int look(Limits* limits) except -1 nogil

@@ -24,7 +24,8 @@ cdef class WorkLimit:
     """
 
     def __cinit__(self):
-        self.limits.is_cancelled.store(False)
+        self.limits.flag.store(False)
+        self.limits.is_cancelled = &self.limits.flag
         self.limits.deadline = INFINITY
         self.limits.next_signal_check = 0.0
         self.limits.n_checks = 0
@@ -34,6 +35,13 @@ cdef class WorkLimit:
             if not seconds > 0:
                 raise ValueError(f"{seconds} seconds: must be above 0")
             self.limits.deadline = monotonic_seconds() + seconds
+
+    def part(self):
+        """A limit for another thread that works at the same sentence: it ends when this one does."""
+        cdef WorkLimit part = WorkLimit()
+        part.whole, part.limits.deadline = self, self.limits.deadline
+        part.limits.is_cancelled = self.limits.is_cancelled
+        return part
 
     def cancel(self):
         """End the work soon, whatever thread does it: it raises CancelledError there."""

@@ -5,6 +5,8 @@ import pytest
 from hypothesis import given, settings
 from strategies import grammars
 
+from tsgkit._chart import Chart
+from tsgkit._derivations import best_derivation
 from tsgkit._grammar_index import GrammarIndex
 from tsgkit.archive import ArchiveError, write_archive
 from tsgkit.grammar import GrammarError, WeightedGrammar
@@ -105,6 +107,22 @@ def test_the_index_looks_again():
     grammar.binary[0, 2] = 77
     with pytest.raises(GrammarError, match="binary rule names"):
         GrammarIndex(grammar)
+
+
+def test_orders_are_made_when_they_are_needed():
+    """Pruned charts read rules by treebank rule only; the other orders are made once, of the index itself."""
+    grammar = small()
+    index = GrammarIndex(grammar)
+    assert not index.has_left
+    assert not index.has_parent
+    grammar.binary[:] = 77  # what comes later is not looked at
+    chart = Chart(index)
+    entries = np.array([0, 1, 2]), index.rank_of_symbol[[2, 3]], np.array([0.5, 0.25])
+    assert chart.fill(*entries, viterbi=True) > -np.inf
+    assert index.has_left
+    assert not index.has_parent
+    assert best_derivation(chart)[0][0].tolist()[1:3] == [0, 2]
+    assert index.has_parent
 
 
 def test_equal_rules_are_added_up():

@@ -44,13 +44,17 @@ LONG = ["a"] * 150
 def test_a_limit():
     limit = WorkLimit()
     limit.check()
+    part = limit.part()
     assert not limit.is_cancelled
     limit.cancel()
     assert limit.is_cancelled
+    assert part.is_cancelled
     with pytest.raises(CancelledError):
         limit.check()
     past = WorkLimit(1e-9)
     time.sleep(0.01)
+    with pytest.raises(OutOfTimeError):
+        past.part().check()
     with pytest.raises(OutOfTimeError):
         past.check()
     for seconds in (0, -1.0, float("nan")):

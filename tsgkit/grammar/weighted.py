@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from tsgkit._components import components_of
+from tsgkit._rule_arrays import are_in_order, are_in_range, are_positive
 from tsgkit.archive import read_archive, require, take_array, write_archive
 from tsgkit.errors import TsgkitError
 from tsgkit.grammar.components import Component, CycleError, closure_matrices
@@ -156,15 +157,17 @@ class WeightedGrammar:
     def validate_rules(self, kind: str) -> None:
         """Check the rules of one kind by themselves."""
         rules, weights = getattr(self, kind), getattr(self, f"{kind}_weight")
-        if not np.isfinite(weights).all() or (weights <= 0).any():
+        if not are_positive(weights):
             raise GrammarError(f"a {kind} rule has a weight that is not a positive number")
         limits = [self.n_symbols] * (rules.shape[1] - 1) + [len(self.words) if kind == "lexical" else self.n_symbols]
-        if (rules < 0).any() or (rules >= limits).any():
+        if not are_in_range(rules, np.array(limits)):
             raise GrammarError(f"a {kind} rule names a symbol or word that is out of range")
 
     def has_label_needed(self) -> bool:
         """Whether a symbol without a label is used where one is needed."""
         is_bare = self.label == NO_LABEL
+        if not is_bare.any():
+            return False
         labelled = (self.binary[:, 0], self.unary.ravel(), self.lexical[:, 0], self.bridge[:, 1], self.root)
         two_bare = is_bare[self.binary[:, 1]] & is_bare[self.binary[:, 2]]
         return bool(two_bare.any() or any(is_bare[symbols].any() for symbols in labelled))
@@ -327,8 +330,9 @@ def whole_numbers(values: object, name: str, columns: tuple[int, ...]) -> np.nda
 
 def sorted_sums(rules: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rules in order, each once, with the sum of its weights."""
-    if not len(rules):
-        return np.ascontiguousarray(rules), weights.copy()
+    rules = np.ascontiguousarray(rules)
+    if are_in_order(rules):
+        return rules, np.array(weights)
     order = np.lexsort(rules.T[::-1])
     rules, weights = rules[order], weights[order]
     is_new = np.ones(len(rules), dtype=bool)

@@ -7,8 +7,9 @@ A parser is given by what it does with one sentence, `SentenceParser.analyse`. O
 import math
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from typing import Any, Self, TypeVar
 
 from nltk.parse.api import ParserI
@@ -24,6 +25,7 @@ from tsgkit.streams import until_failure
 from tsgkit.treebank.trees import same_tree
 
 P = TypeVar("P", bound="SentenceParser")
+R = TypeVar("R")
 Tags = Sequence[str | None] | None
 Sentence = tuple[Sequence[str], Tags] | tuple[Sequence[str], Tags, Sequence[GivenBracket]]
 # Sentences given to each thread before results are waited for.
@@ -98,6 +100,7 @@ class SentenceParser(ParserI, ABC):
         confidence: bool = False,
         limit: WorkLimit | None = None,
         brackets: Sequence[GivenBracket] = (),
+        pool: Executor | None = None,
     ) -> Parse:
         """Everything about one sentence.
 
@@ -119,6 +122,9 @@ class SentenceParser(ParserI, ABC):
             What all trees must have: a node with this label, or with any if it is ``None``, over exactly the words
             from `start` to before `end`. Probabilities and confidences are conditional on them. Of brackets over the
             same words, the first is the outer one.
+        pool : Executor, optional
+            Threads that may work at the sentence, too, while they have nothing else to do. The result does not depend
+            on them.
 
         Raises
         ------
@@ -252,6 +258,33 @@ class SentenceParser(ParserI, ABC):
         return changed, total
 
 
+def results_of(calls: Sequence[Callable[[], R]], pool: Executor | None = None) -> list[R]:
+    """What calls return, in their order; idle threads of a pool take some of them.
+
+    Calls that no thread has begun are made here, the last one first, so that nothing waits for a busy pool.
+
+    Examples
+    --------
+    >>> with ThreadPoolExecutor(2) as pool:
+    ...     results_of([lambda: 1, lambda: 2, lambda: 3], pool)
+    [1, 2, 3]
+    """
+    if pool is None:
+        return [call() for call in calls]
+    futures: list[Future[R]] = []
+    results: dict[int, R] = {}
+    try:
+        with suppress(RuntimeError):  # there is no memory for another thread, or the pool closes
+            for call in calls:
+                futures.append(pool.submit(call))
+        for place in reversed(range(len(calls))):
+            if place >= len(futures) or futures[place].cancel():
+                results[place] = calls[place]()
+        return [results[place] if place in results else futures[place].result() for place in range(len(calls))]
+    finally:
+        wait([future for future in futures if not future.cancel()])
+
+
 def sharing_copy(parser: P) -> P:
     """Another parser that shares all parts with this one; `copy.copy` would rebuild them, as for another process."""
     twin = object.__new__(type(parser))
@@ -263,7 +296,7 @@ class Job:
     """A sentence that a thread of a pool parses, with a limit that is its own: its time begins when its turn comes."""
 
     def __init__(self, parser: SentenceParser, pool: ThreadPoolExecutor, *arguments: Any, **options: Any) -> None:
-        self.parser, self.arguments, self.options = parser, arguments, options
+        self.parser, self.pool, self.arguments, self.options = parser, pool, arguments, options
         self.limit: WorkLimit | None = None
         self.is_cancelled = False
         try:
@@ -275,7 +308,7 @@ class Job:
         self.limit = WorkLimit(self.parser.settings.max_seconds)
         if self.is_cancelled:
             self.limit.cancel()
-        return self.parser.analyse(*self.arguments, **self.options, limit=self.limit)
+        return self.parser.analyse(*self.arguments, **self.options, limit=self.limit, pool=self.pool)
 
     def result(self) -> Parse:
         """The parse, when it is done."""

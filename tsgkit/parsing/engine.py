@@ -148,10 +148,10 @@ class Engine:
                 return False
         return True
 
-    def mask_of(self, number: int, threshold: float) -> Mask:
-        """What the filled chart of a grammar leaves for a finer one."""
+    def mask_of(self, number: int, threshold: float, *, symbols: bool = True) -> Mask:
+        """What the filled chart of a grammar leaves for a finer one, or, without symbols, for that of another model."""
         self.charts[number].fill_outside(threshold * NEGLIGIBLE_FOR_PRUNING)
-        return self.charts[number].make_mask(threshold)
+        return self.charts[number].make_mask(threshold, symbols=symbols)
 
     def exact_forest(self) -> Forest:
         """Treebank rules with exact posteriors, of a chart with inside values."""

@@ -7,6 +7,7 @@ cannot analyse gets a fallback tree: argmax by the objective of all trees t over
 import math
 import queue
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
 from contextlib import contextmanager
 from functools import cached_property, partial
 from typing import Any, Self
@@ -16,6 +17,7 @@ from nltk.tree import Tree
 
 from tsgkit._cell_closing import OpenCells
 from tsgkit._derivations import best_derivation
+from tsgkit._forest import Forest
 from tsgkit._threads import prepare_thread
 from tsgkit._work_limit import WorkLimit
 from tsgkit.errors import OutOfTimeError, UsageError
@@ -35,7 +37,7 @@ from tsgkit.parsing.constraints import (
 from tsgkit.parsing.engine import Cascade, Engine
 from tsgkit.parsing.fallback import flat_rows, glued_rows, unmet_spans
 from tsgkit.parsing.lexical import LexicalTable, SentenceEntries
-from tsgkit.parsing.objectives import OBJECTIVES, Objective
+from tsgkit.parsing.objectives import OBJECTIVES, Needs, Objective
 from tsgkit.parsing.parse import Parse, fallback
 from tsgkit.parsing.rows import project, rows_of_tree, tree_of_rows
 from tsgkit.parsing.search import Candidate, LogCorrection, Search
@@ -87,7 +89,7 @@ class Parser(SentenceParser):
         self.number_of_label = {label: number for number, label in enumerate(self.model.grammar.labels)}
         self.cascade = Cascade(self.model.stages)
         self.tables = [
-            LexicalTable(grammar, index)
+            LexicalTable(grammar, index, self.number_of_word if grammar.words == self.model.grammar.words else None)
             for grammar, index in zip(self.cascade.grammars, self.cascade.indices, strict=True)
         ]
         self.root = self.wrapped(self.model.grammar, []).label()
@@ -139,6 +141,7 @@ class Parser(SentenceParser):
         confidence: bool = False,
         limit: WorkLimit | None = None,
         brackets: Sequence[GivenBracket] = (),
+        pool: Executor | None = None,
     ) -> Parse:
         """Everything about one sentence; see `SentenceParser.analyse`."""
         words = require_words(words)
@@ -156,8 +159,9 @@ class Parser(SentenceParser):
             return self.flat(words, entries)
         with self.engine(limit) as engine:
             codes = StateCodes(self.automata[-1], given) if given else None
+            random = self.random(number) if self.objective.needs is Needs.SAMPLES else None
             correction = self.log_correction(words)
-            search = Search(engine, entries, self.objective.needs, self.random(number), correction, codes=codes)
+            search = Search(engine, entries, self.objective.needs, random, correction, codes=codes)
             return self.best_parse(search, words, k=k, confidence=confidence)
 
     @contextmanager
@@ -178,11 +182,16 @@ class Parser(SentenceParser):
         self, words: Sequence[str], tags: Sequence[str | None] | None = None, brackets: Sequence[GivenBracket] = ()
     ) -> SentenceEntries:
         """The lexical entries of a sentence in every grammar, the spans worth looking at, the brackets of all trees."""
-        symbols = self.model.preparation.vocabulary_words(words)
+        return self.entries_of(self.model.preparation.vocabulary_words(words), tags, brackets)
+
+    def entries_of(
+        self, symbols: Sequence[str], tags: Sequence[str | None] | None = None, brackets: Sequence[GivenBracket] = ()
+    ) -> SentenceEntries:
+        """The same for words of the closed vocabulary."""
         given_tags = [(start, label) for label, start, end in brackets if label is not None and end == start + 1]
-        by_grammar = [table.entries(symbols, tags, self.settings.tags, given_tags) for table in self.tables]
-        constraints = [each.constraints(brackets, len(words)) for each in self.automata] if brackets else []
-        return SentenceEntries(by_grammar, self.open_cells(symbols), constraints, list(brackets))
+        by_grammar = [partial(table.entries, symbols, tags, self.settings.tags, given_tags) for table in self.tables]
+        constraints = [each.constraints(brackets, len(symbols)) for each in self.automata] if brackets else []
+        return SentenceEntries(by_grammar, partial(self.open_cells, symbols), constraints, brackets)
 
     @cached_property
     def automata(self) -> list[LabelAutomata]:
@@ -306,14 +315,17 @@ class Parser(SentenceParser):
         ]
         return fallback(words, self.glued(rows_of_tags, words, missing), kind)
 
-    def bracket_posteriors(self, engine: Engine, entries: SentenceEntries) -> dict[Bracket, float]:
-        """The posterior of every bracket in the chart, tags included."""
-        if engine.chart.is_viterbi and not engine.fill(entries, viterbi=False):
+    def bracket_posteriors(
+        self, engine: Engine, entries: SentenceEntries, forest: Forest | None = None
+    ) -> dict[Bracket, float]:
+        """The posterior of every bracket in the chart, or in a forest that was made of it; tags included."""
+        if forest is None and engine.chart.is_viterbi and not engine.fill(entries, viterbi=False):
             return {}
         by_bracket: dict[Bracket, float] = {}
         labels = self.model.grammar.labels
         joins_chains = self.model.preparation.cleaning.unaries
-        for (label, start, end), posterior in engine.exact_forest().node_posteriors().items():
+        nodes = (engine.exact_forest() if forest is None else forest).node_posteriors()
+        for (label, start, end), posterior in nodes.items():
             plain = undo_label(labels[label])
             if plain is not None:
                 for part in chain_parts(plain) if joins_chains else [plain]:

@@ -6,6 +6,7 @@ has and is not, and counts their votes: argmax_t of a product over models, see `
 
 import math
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from functools import partial
 from typing import Any, Self
 
@@ -17,9 +18,9 @@ from tsgkit._work_limit import WorkLimit
 from tsgkit.errors import OutOfTimeError, UsageError
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.models.model import AnyModel, Model
-from tsgkit.parsing.base import SentenceParser, require_words, sharing_copy
+from tsgkit.parsing.base import SentenceParser, require_words, results_of, sharing_copy
 from tsgkit.parsing.constraints import GivenBracket, require_brackets
-from tsgkit.parsing.engine import SMALLEST_POSTERIOR, Guide
+from tsgkit.parsing.engine import Guide
 from tsgkit.parsing.lexical import SentenceEntries
 from tsgkit.parsing.objectives import PRODUCTS, Needs
 from tsgkit.parsing.parse import Parse
@@ -34,9 +35,10 @@ from tsgkit.treebank.trees import Bracket
 
 # Models of one treebank share most labels, and many words even where their training trees are different ones.
 SMALLEST_SHARE = {"root": 1.0, "labels": 0.5, "words": 0.1}
-# The first model's finest chart prunes, label by label, the first pruned grammar of every other model, in the place of
-# that model's coarsest one: a third less work, and no less accurate.
-FINEST, GUIDED = -1, 1
+# The first model's finest chart prunes, label by label, the last grammar but one of every other model, in the place of
+# that model's coarser ones: labels over spans with less than this posterior. No less accurate, see docs/parsing.rst.
+FINEST, GUIDED = -1, -2
+GUIDE_THRESHOLD = 1e-3
 
 
 class ProductParser(SentenceParser):
@@ -94,6 +96,9 @@ class ProductParser(SentenceParser):
             own[label_map] = np.arange(len(label_map))
             self.own_labels.append(own)
         self.guided_from = self.guiding_projections()
+        # For every model the first one with the same vocabulary.
+        lexicons = [member.model.preparation.lexicon for member in self.members]
+        self.same_vocabulary = [lexicons.index(lexicon) for lexicon in lexicons]
 
     def with_settings(self, settings: ParserSettings | None = None, **changes: Any) -> Self:
         """A product of the same models, which are shared, with other settings."""
@@ -130,7 +135,9 @@ class ProductParser(SentenceParser):
 
     @staticmethod
     def guided_stage(member: Parser) -> int:
-        return min(GUIDED, len(member.cascade.grammars) - 1)
+        """The number of the grammar that the first model prunes: not the coarsest one, if there are others."""
+        n_grammars = len(member.cascade.grammars)
+        return min(max(n_grammars + GUIDED, 1), n_grammars - 1)
 
     # ---- one sentence --------------------------------------------------------------------------------
 
@@ -144,6 +151,7 @@ class ProductParser(SentenceParser):
         confidence: bool = False,
         limit: WorkLimit | None = None,
         brackets: Sequence[GivenBracket] = (),
+        pool: Executor | None = None,
     ) -> Parse:
         """Everything about one sentence; see `SentenceParser.analyse`.
 
@@ -157,29 +165,40 @@ class ProductParser(SentenceParser):
             return first.analyse(words, tags, k=k, number=number, confidence=confidence, limit=limit, brackets=brackets)
         limit = WorkLimit(self.settings.max_seconds) if limit is None else limit
         given = require_brackets(brackets, len(words))
-        entries = [member.entries(words, tags, given) for member in self.members]
+        entries = self.entries(words, tags, given)
         try:
-            result = self.decided(words, entries, k=k, confidence=confidence, limit=limit)
+            votes = self.votes(entries, k=k, confidence=confidence, limit=limit, pool=pool)
+            result = self.decided(words, entries, votes, k=k, limit=limit)
         except OutOfTimeError:
             return first.flat(words, entries[0], "timeout")
         if result is not None:
             return result
         return first.analyse(words, tags, k=k, number=number, confidence=confidence, limit=limit, brackets=given)
 
+    def entries(
+        self, words: Sequence[str], tags: Sequence[str | None] | None = None, brackets: Sequence[GivenBracket] = ()
+    ) -> list[SentenceEntries]:
+        """The lexical entries of a sentence for every model; models with the same vocabulary look words up once."""
+        symbols = [
+            self.members[place].model.preparation.vocabulary_words(words) if place == number else []
+            for number, place in enumerate(self.same_vocabulary)
+        ]
+        return [
+            member.entries_of(symbols[place], tags, brackets)
+            for member, place in zip(self.members, self.same_vocabulary, strict=True)
+        ]
+
     def decided(
-        self, words: list[str], entries: list[SentenceEntries], *, k: int, confidence: bool, limit: WorkLimit
+        self, words: list[str], entries: list[SentenceEntries], votes: list[Vote | None], *, k: int, limit: WorkLimit
     ) -> Parse | None:
         """What the models decide together, if any of them has an analysis."""
         first = self.members[0]
-        votes = self.votes(entries, k, limit)
         valid = [vote for vote in votes if vote is not None]
         candidates = []
         if valid:
             mean_log = partial(self.mean_log, entries=entries, has_vote=[vote is not None for vote in votes])
             root_label = self.label_maps[0][first.model.grammar.label[first.model.grammar.root]]
-            constraints = entries[0].constraints_of(FINEST)
-            n_states = 1 if constraints is None else constraints.n_states
-            ballot = Ballot(valid, len(self.labels), int(root_label), mean_log, limit, n_states)
+            ballot = Ballot(valid, len(self.labels), int(root_label), mean_log, limit)
             candidates = self.product.decide(ballot, k)[:k]
         if not candidates:
             return None
@@ -191,20 +210,30 @@ class ProductParser(SentenceParser):
             partial(logs_of, candidates),
             float(np.mean([vote.log_total for vote in valid])),
         )
-        if confidence:
-            result.take_posteriors(self.mean_posteriors(entries, limit))
+        result.take_posteriors(self.mean_posteriors(valid))
         return result
 
-    def votes(self, entries: list[SentenceEntries], k: int, limit: WorkLimit) -> list[Vote | None]:
+    def votes(
+        self, entries: list[SentenceEntries], *, k: int, confidence: bool, limit: WorkLimit, pool: Executor | None
+    ) -> list[Vote | None]:
         """The vote of every model on a sentence; none of those that have no analysis of it."""
-        votes: list[Vote | None] = []
-        for place, own in enumerate(entries):
-            mask = votes[0].mask if votes and votes[0] is not None else None
-            votes.append(self.vote(place, own, k, mask, limit))
-        return votes
+        vote = partial(self.vote, k=k, confidence=confidence)
+        first = vote(0, entries[0], limit=limit)
+        mask = first.mask if first is not None else None
+        others = [
+            partial(vote, place, own, mask=mask, limit=limit.part()) for place, own in enumerate(entries[1:], start=1)
+        ]
+        return [first, *results_of(others, pool)]
 
     def vote(
-        self, place: int, entries: SentenceEntries, k: int, mask: Mask | None, limit: WorkLimit | None = None
+        self,
+        place: int,
+        entries: SentenceEntries,
+        *,
+        k: int = 1,
+        confidence: bool = False,
+        mask: Mask | None = None,
+        limit: WorkLimit | None = None,
     ) -> Vote | None:
         """What the model at this place thinks of a sentence, guided by what the first one has left of it."""
         member, label_map, projection = self.members[place], self.label_maps[place], self.guided_from[place]
@@ -216,13 +245,13 @@ class ProductParser(SentenceParser):
             try:
                 if not search.fill(guide):
                     return None
-                vote = Vote(float(engine.chart.log_total))
+                vote = Vote(float(engine.chart.log_total), label_map)
                 if self.product.needs_rules:
-                    forest = search.forest()
-                    vote.posteriors = np.array(forest.posteriors)
-                    vote.rules = relabelled(forest.rules, label_map, len(self.labels))
+                    vote.forest = search.forest()
+                if confidence:
+                    vote.brackets = member.bracket_posteriors(engine, entries, vote.forest)
                 if place == 0 and any(self.guided_from):
-                    vote.mask = engine.mask_of(FINEST, SMALLEST_POSTERIOR)
+                    vote.mask = engine.mask_of(FINEST, GUIDE_THRESHOLD, symbols=False)
                 n_best = self.product.n_best(k)
                 found = search.kbest_trees(n_best) if n_best else []
             except OverflowError:  # weights beyond the range of floats
@@ -250,14 +279,12 @@ class ProductParser(SentenceParser):
                 logs.append(engine.tree_log_probability(own_rows, own_entries))
         return float(np.mean(logs)) if logs else -math.inf
 
-    def mean_posteriors(self, entries: list[SentenceEntries], limit: WorkLimit) -> dict[Bracket, float]:
-        """The mean over models of every bracket's posterior."""
+    def mean_posteriors(self, votes: Sequence[Vote]) -> dict[Bracket, float]:
+        """The mean over models of every bracket's posterior; a model without a vote counts with 0."""
         sums: dict[Bracket, float] = {}
-        for member, own in zip(self.members, entries, strict=True):
-            with member.engine(limit) as engine:
-                if engine.fill(own, viterbi=False):
-                    for bracket, value in member.bracket_posteriors(engine, own).items():
-                        sums[bracket] = sums.get(bracket, 0.0) + value
+        for vote in votes:
+            for bracket, value in vote.brackets.items():
+                sums[bracket] = sums.get(bracket, 0.0) + value
         return {bracket: value / len(self.members) for bracket, value in sums.items()}
 
     def tree_log_probability(self, tree: Tree) -> float:
@@ -277,15 +304,6 @@ def member_settings(settings: ParserSettings) -> ParserSettings:
     if settings.threshold is not None:
         return settings
     return settings.with_changes(threshold=PRODUCTS[settings.product].threshold)
-
-
-def relabelled(rules: np.ndarray, label_map: np.ndarray, n_labels: int) -> np.ndarray:
-    """Rules of a forest with other numbers for their labels, of which there are so many; their states stay."""
-    rules = rules.copy()
-    for column in (3, 4, 5):
-        state, label = np.divmod(rules[:, column], len(label_map))
-        rules[:, column] = np.where(rules[:, column] >= 0, state * n_labels + label_map[label], -1)
-    return rules
 
 
 def require_same_trees(models: Sequence[Model]) -> None:

@@ -5,47 +5,52 @@ prod_{r in t} q_m(r), a product of trees argmax_t prod_m P_m(t), over the best t
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 
-from tsgkit._forest import Forest
+from tsgkit._forest import Forest, product_of
 from tsgkit._pruning import Mask
 from tsgkit._work_limit import WorkLimit
 from tsgkit.parsing.engine import SMALLEST_POSTERIOR
 from tsgkit.parsing.objectives import best_of_forest
 from tsgkit.parsing.search import Candidate
+from tsgkit.treebank.trees import Bracket
 
 # Trees that each model names for a product of trees.
 N_BEST = 100
 # What one model alone would prune may be what the others are sure of.
 RULES_THRESHOLD = 1e-4
-Rules = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass
 class Vote:
-    """What one model thinks of a sentence, in the labels that all models share.
+    """What one model thinks of a sentence.
 
     Attributes
     ----------
     log_total : float
         The log probability of the words.
-    rules, posteriors : ndarray
-        As `tsgkit._forest.Forest` has them; empty unless the product needs them.
+    label_map : ndarray of int32
+        For every label of the model, its number among those of all models.
+    forest : Forest, optional
+        The model's rules with their posteriors, if the product needs them.
     trees : list of ndarray
-        The best trees, as many as the product needs.
+        The best trees, as many as the product needs, in the labels of all models.
     mask : Mask, optional
         What the first model leaves for the others.
+    brackets : dict
+        The posterior of every bracket, if it is asked for.
     """
 
     log_total: float
-    rules: np.ndarray = field(default_factory=lambda: np.empty((0, 6), dtype=np.int32))
-    posteriors: np.ndarray = field(default_factory=lambda: np.empty(0))
+    label_map: np.ndarray
+    forest: Forest | None = None
     trees: list[np.ndarray] = field(default_factory=list)
     mask: Mask | None = None
+    brackets: dict[Bracket, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -62,8 +67,6 @@ class Ballot:
         The mean over these models of the log of a tree's exact probability.
     limit : WorkLimit
         When to stop working at the sentence.
-    n_states : int
-        How many states labels have in the rules of the votes, see `tsgkit._forest.Forest`.
     """
 
     votes: list[Vote]
@@ -71,7 +74,6 @@ class Ballot:
     root_label: int
     mean_log: Callable[[np.ndarray], float]
     limit: WorkLimit
-    n_states: int = 1
 
 
 @dataclass(frozen=True)
@@ -99,10 +101,13 @@ class Product:
 
 
 def by_rules(ballot: Ballot, k: int) -> list[Candidate]:
-    """The best trees by the product of rule posteriors."""
+    """The best trees by the product of rule posteriors.
+
+    A rule that a model does not have counts there with the smallest posterior that forests keep.
+    """
     n_votes = len(ballot.votes)
-    rules, logs = product_of([(vote.rules, vote.posteriors) for vote in ballot.votes])
-    forest = Forest(int(rules[:, 2].max()), ballot.n_labels, rules, np.exp(logs), n_states=ballot.n_states)
+    forests = [(vote.forest, vote.label_map) for vote in ballot.votes if vote.forest is not None]
+    forest = product_of(ballot.n_labels, forests, SMALLEST_POSTERIOR)
     forest.limit = ballot.limit
     return [
         Candidate(rows, score * n_votes, partial(ballot.mean_log, rows))
@@ -120,25 +125,3 @@ def by_trees(ballot: Ballot, k: int) -> list[Candidate]:
 
 RULES = Product("rules", RULES_THRESHOLD, True, lambda k: 0, by_rules)
 TREES = Product("trees", None, False, lambda k: max(k, N_BEST), by_trees)
-
-
-def product_of(forests: Sequence[Rules]) -> Rules:
-    """The rules of all forests, and the mean over forests of the logs of each one's posteriors.
-
-    A rule that a forest does not have counts there with the smallest posterior that forests keep.
-
-    Examples
-    --------
-    >>> rule = np.array([[0, -1, 1, 0, -1, -1]], dtype=np.int32)
-    >>> _, logs = product_of([(rule, np.array([0.5])), (rule, np.array([0.125]))])
-    >>> round(float(np.exp(logs[0])), 9)
-    0.25
-    """
-    rows = np.concatenate([np.ascontiguousarray(rules, dtype=np.int32) for rules, _ in forests])
-    logs = np.log(np.concatenate([posteriors for _, posteriors in forests]))
-    smallest = math.log(SMALLEST_POSTERIOR)
-    keys = np.ascontiguousarray(rows).view([("", np.int32)] * 6).ravel()
-    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-    sums = np.bincount(inverse, weights=np.maximum(logs, smallest) - smallest, minlength=len(first))
-    # Rounding may leave a posterior a little above one.
-    return rows[first], np.minimum(smallest + sums / len(forests), 0.0)
