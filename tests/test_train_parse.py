@@ -546,6 +546,23 @@ def test_trees_are_parsed_and_scored_at_once(tsgkit, model, tmp_path):
     assert "--kbest" in tsgkit("parse", "--from-trees", "--kbest=2", model, "-i", "village:dev", code=2).stderr
 
 
+def test_chains_that_repeat_a_label_are_noticed(tsgkit, tmp_path):
+    """The objectives choose no such chain; as one phrase they find it."""
+    chain = "(TOP (S (NP (X (NP (DT the) (NN dog)))) (VP (VBD ran)) (. .)))\n"
+    (tmp_path / "chains.mrg").write_text(chain * 5)
+    message = tsgkit("train", "--model=cfg", "--vertical=1", "-o", "a.model", "chains.mrg").stderr
+    assert "17% of the phrases repeat a label of their unary chain" in message
+    words = "the dog ran .\n"
+    assert tsgkit("parse", "-q", "a.model", text=words).stdout == chain.replace(
+        "(X (NP (DT the) (NN dog)))", "(DT the) (NN dog)"
+    )
+    options = ("--model=cfg", "--vertical=1", "--collapse-unaries")
+    message = tsgkit("train", *options, "-o", "b.model", "chains.mrg").stderr
+    assert "unary chain" not in message
+    assert tsgkit("parse", "-q", "b.model", text=words).stdout == chain
+    assert "unary chain" not in tsgkit("train", "--model=cfg", "-o", "c.model", "village:dev").stderr
+
+
 def test_a_file_of_sentences_is_no_model(tsgkit, tmp_path):
     """As a user of other parsers would give it."""
     tsgkit("train", "-q", "--model=cfg", "-o", "m.model", "village:dev")

@@ -189,10 +189,12 @@ from tsgkit.progress import progress
 from tsgkit.raw_text import RawSentences, RawTextSettings, Teaching
 from tsgkit.treebank import Binarization, FlatCorpus, Lexicon, UnknownWords, prepare
 from tsgkit.treebank.formats import ENCODING
-from tsgkit.treebank.prepare import preparation_of
+from tsgkit.treebank.prepare import preparation_of, share_of_repeats
 from tsgkit.usage import with_registered
 
 __doc__ = with_defaults(with_registered(__doc__))
+# From this share of phrases on, a message says that parsers do not find chains that repeat a label.
+MANY_REPEATS = 0.01
 
 
 def corpus_of(arguments: dict[str, Any], reading: Reading) -> FlatCorpus:
@@ -207,7 +209,14 @@ def corpus_of(arguments: dict[str, Any], reading: Reading) -> FlatCorpus:
     binarization, unknown = binarization_of(arguments), unknown_of(arguments)
     require_both(binarization, unknown)
     trees = progress(reading.trees(sources), "reading", "trees", quiet=arguments["--quiet"])
-    return prepare(trees, cleaning_of(arguments), binarization, unknown, **facts_of_treebank(arguments))
+    corpus = prepare(trees, cleaning_of(arguments), binarization, unknown, **facts_of_treebank(arguments))
+    if not arguments["--quiet"] and (share := share_of_repeats(corpus)) >= MANY_REPEATS:
+        print(
+            f"tsgkit: {share:.0%} of the phrases repeat a label of their unary chain, as in NP over X over NP, which"
+            " parsers do not find; --collapse-unaries makes one phrase of a chain",
+            file=sys.stderr,
+        )
+    return corpus
 
 
 def require_both(binarization: Binarization | None, unknown: UnknownWords | Lexicon | None) -> None:

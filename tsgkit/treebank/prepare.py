@@ -14,7 +14,7 @@ import numpy as np
 from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError, TsgkitError
-from tsgkit.treebank.binarize import Binarization
+from tsgkit.treebank.binarize import Binarization, undo_label
 from tsgkit.treebank.brackets import escape_symbol
 from tsgkit.treebank.clean import Cleaning
 from tsgkit.treebank.flat import FlatCorpus
@@ -349,3 +349,32 @@ def tree_height(tree: Tree) -> int:
         height += 1
         level = [child for node in level for child in node if isinstance(child, Tree)]
     return height
+
+
+def share_of_repeats(corpus: FlatCorpus) -> float:
+    """The share of the phrases whose label occurs above them in the same unary chain, as in NP over X over NP.
+
+    No parser that looks for the most probable rules chooses such a chain: the tree without it has fewer rules that
+    could be wrong. As one phrase (`Cleaning.unaries`), or with labels that name the parent, it is chosen like others.
+
+    Examples
+    --------
+    >>> trees = [Tree.fromstring("(S (NP (X (NP (PRP I)))) (VP (VBD ran)))")]
+    >>> share_of_repeats(prepare(trees, binarization=Binarization("right", 0)))  # of TOP, S, NP, X, NP and VP
+    0.16666666666666666
+    """
+    is_intermediate = np.array([undo_label(label) is None for label in corpus.labels])[corpus.label]
+    n_children = np.diff(corpus.child_start)
+    parent = np.full(corpus.n_nodes, -1)
+    parent[corpus.child] = np.repeat(np.arange(corpus.n_nodes), n_children)
+    # The phrase right above, where there is nothing beside.
+    above = np.where((parent >= 0) & (n_children[parent] == 1), parent, -1)
+    is_phrase = (n_children > 0) & ~is_intermediate
+    node, ancestor = np.flatnonzero(is_phrase), above[is_phrase]
+    repeats = np.zeros(corpus.n_nodes, dtype=bool)
+    while (is_inside := ancestor >= 0).any():
+        node, ancestor = node[is_inside], ancestor[is_inside]
+        repeats[node[corpus.label[node] == corpus.label[ancestor]]] = True
+        ancestor = above[ancestor]
+    n_phrases = int(np.count_nonzero(is_phrase))
+    return int(np.count_nonzero(repeats)) / max(n_phrases, 1)
