@@ -15,13 +15,13 @@ from libcpp.vector cimport vector
 from tsgkit._refined_state cimport RefinedState, SweepCounts
 from tsgkit._trees cimport BinaryTrees
 from tsgkit._types cimport symbol_t
+from tsgkit._worker_pool cimport WorkerPool
 
 cdef enum:
     NO_FOOT = 0        # otherwise one more than the side of the child that is the foot
 
 
 cdef cppclass Insertions:
-    cpp_bool is_on
     cpp_bool stacked                    # whether a foot may be the host of a further insertion
     BinaryTrees trees                   # as the treebank has them
     vector[symbol_t] auxiliary_label    # per label: that of its auxiliary trees, -1 if it has none
@@ -41,7 +41,7 @@ cdef int open_insertions(const RefinedState* state, Insertions* insertions) exce
 # Let the links of the trees follow `foot`, from links of the treebank's.
 cdef int link_insertions(RefinedState* state, Insertions* insertions) except -1 nogil
 # One Metropolis-Hastings step for every tree: sites, symbols and insertions.
-cdef int insertion_sweep(RefinedState* state, Insertions* insertions, uint64_t iteration,
+cdef int insertion_sweep(RefinedState* state, Insertions* insertions, uint64_t iteration, WorkerPool* pool,
                          SweepCounts* counts) except -1 nogil
 # Per label.
 cdef int count_insertions(const RefinedState* state, const Insertions* insertions,

@@ -42,6 +42,7 @@ from tsgkit._restaurant cimport LogProduct, log_of, log_product
 from tsgkit._trees cimport child, n_nodes, n_nodes_of, n_trees
 from tsgkit._types cimport index_t, symbol_t
 from tsgkit._vectors cimport fill
+from tsgkit._worker_pool cimport WorkerPool
 
 
 # What the inside pass of a tree has in addition.
@@ -51,6 +52,16 @@ cdef cppclass InsertionInside:
     vector[double] internal            # N_{B_k} by node and subcategory
     vector[double] weight              # per node and side of the foot: A(v, u), in the unit of the node's values
     vector[int32_t] position           # per fragment: where it is in the list at work
+
+
+# What a worker needs to draw a derivation of a tree.
+cdef struct ProposalOfTree:
+    RefinedState* state
+    Insertions* insertions
+    InsertionInside* inside
+    TreeDerivation* drawn
+    Rng* rng
+    index_t tree
 
 
 # The links of a tree's nodes, and what is inserted there.
@@ -153,7 +164,7 @@ cdef void put_links(RefinedState* state, Insertions* insertions, index_t first, 
 # ---- sweeps -----------------------------------------------------------------------------------------------------
 
 cdef int insertion_sweep(
-    RefinedState* state, Insertions* insertions, uint64_t iteration, SweepCounts* counts
+    RefinedState* state, Insertions* insertions, uint64_t iteration, WorkerPool* pool, SweepCounts* counts
 ) except -1 nogil:
     """One proposal for every tree, in a random order."""
     cdef InsertionInside inside
@@ -167,17 +178,20 @@ cdef int insertion_sweep(
     inside.values.now = 0
     for item in range(order.size()):
         rng = rng_for(state.seed, iteration, RNG_REFINED_TREE, order[item])
-        move_tree(state, insertions, order[item], &inside, &proposal, &links, &rng, counts)
+        move_tree(state, insertions, order[item], &inside, &proposal, &links, &rng, pool, counts)
     return sort_state(state)
 
 
 cdef int move_tree(
     RefinedState* state, Insertions* insertions, index_t tree, InsertionInside* inside, Proposal* proposal,
-    TreeLinks* links, Rng* rng, SweepCounts* counts,
+    TreeLinks* links, Rng* rng, WorkerPool* pool, SweepCounts* counts,
 ) except -1 nogil:
     """Metropolis-Hastings for one tree."""
     cdef index_t first = state.trees.tree_start[tree], n_accepted = counts.n_accepted
     cdef LogProduct before = log_product()
+    cdef ProposalOfTree work
+    work.state, work.insertions, work.inside, work.drawn = state, insertions, inside, &proposal.derivation
+    work.rng, work.tree = rng, tree
     resize_derivation(&proposal.derivation, n_nodes_of(&state.trees, tree))
     save_links(state, insertions, tree, links)
     forget_seatings(state)
@@ -187,8 +201,8 @@ cdef int move_tree(
         state, tree, &state.is_site[first], &state.symbol[first], &state.dish[first], &inside.values
     )
     restore_tree(state, insertions, tree)
-    fill_tree(state, insertions, inside, tree)
-    draw_tree(state, insertions, inside, tree, &proposal.derivation, rng)
+    # The pool makes a Python exception of a failed allocation; see `_refined_inside.pxd`.
+    pool.run(1, 1, propose_item, &work)
     proposal.log_ratio -= log_frozen(
         state, tree, &proposal.derivation.is_site[0], &proposal.derivation.symbol[0], &proposal.derivation.dish[0],
         &inside.values,
@@ -197,6 +211,12 @@ cdef int move_tree(
     if counts.n_accepted == n_accepted:
         put_links(state, insertions, first, links)
     return 0
+
+
+cdef void propose_item(void* context, int item, int thread) noexcept nogil:
+    cdef ProposalOfTree* work = <ProposalOfTree*>context
+    fill_tree(work.state, work.insertions, work.inside, work.tree)
+    draw_tree(work.state, work.insertions, work.inside, work.tree, work.drawn, work.rng)
 
 
 cdef double log_frozen(

@@ -97,7 +97,7 @@ cdef class RefinedInsertionSampler(RefinedSampler):
         cdef SweepCounts counts = SweepCounts(0, 0, 0)
         self.is_changing = True
         with nogil:
-            insertion_sweep(&self.state, &self.insertions, iteration, &counts)
+            insertion_sweep(&self.state, &self.insertions, iteration, &self.pool, &counts)
         self.is_changing = False
         return counts.n_proposed, counts.n_accepted, counts.n_changed
 
