@@ -44,6 +44,10 @@ PUBLISHED = {
     ("local", "minimal"): ("77.63 (?)", "77.98 (?)"),
     ("local", "maximal"): ("77.19 (?)", "77.71 (?)"),
 }
+FAR_FROM_BURN_IN = (
+    " The local sampler does not leave the maximal initialisation within these iterations, and stays among very"
+    " probable derivations of few, large fragments (:ref:`log-joint-and-f1`)."
+)
 MARKED = (1, 3, 10, 30, 100, 300, 1000, 3000)
 
 
@@ -104,6 +108,42 @@ def correlation(results: dict[tuple[str, str, str], list[Figures]]) -> float:
     return float(np.corrcoef(pairs.T)[0, 1])
 
 
+def comparison(results: dict[tuple[str, str, str], list[Figures]]) -> list[str]:
+    """What differs from the paper, in figures: one sentence each."""
+    f1: dict[tuple[str, str], list[float]] = {}
+    log_joint: dict[tuple[str, str], float] = {}
+    seconds: dict[str, list[float]] = {}
+    for sampler, start in PUBLISHED:
+        runs = results[sampler, start, "dp"]
+        f1[sampler, start] = [
+            float(np.mean([one[score_key("dev", "mer", export)]["f1"] for one in runs]))
+            for export in (".truncated", "")
+        ]
+        log_joint[sampler, start] = float(np.mean([one["history"]["log_joint"][-1] for one in runs]))
+        seconds.setdefault(sampler, []).extend(one["seconds"] for one in runs if one["seconds"] is not None)
+    paper = {line: [float(cell.split()[0]) for cell in cells] for line, cells in PUBLISHED.items()}
+    lower = [paper[line][1] - f1[line][1] for line in PUBLISHED]
+    n_better = sum(transform > truncated for truncated, transform in f1.values())
+    gains = [f1["blocked", start][1] - f1["local", start][1] for start in STARTS]
+    higher = [log_joint["blocked", start] - log_joint["local", start] for start in STARTS]
+    time_ratio = np.mean(seconds["blocked"]) / np.mean(seconds["local"]) if all(seconds.values()) else np.nan
+    return [
+        f"F1 of the transform is {min(lower):.1f} to {max(lower):.1f} points lower than in the paper: other sentences,"
+        " a tenth of the iterations at the small scale, and one class of unknown words, which is our reading of the"
+        " paper. Our default, in the last lines, differs in the process, the classes, and in the mean over samples.",
+        f"The transform is better than the truncated grammar in {n_better} of {len(f1)} lines with the Dirichlet"
+        " process; in the paper it is in all.",
+        f"The blocked sampler has {gains[0]:+.2f} points of F1 on the local one from the minimal initialisation and"
+        f" {gains[1]:+.2f} from the maximal one; in the paper"
+        f" {paper['blocked', 'minimal'][1] - paper['local', 'minimal'][1]:+.2f} (?) and"
+        f" {paper['blocked', 'maximal'][1] - paper['local', 'maximal'][1]:+.2f} (?).",
+        f"Its final log joint is {higher[0]:+,.0f} from the minimal initialisation and {higher[1]:+,.0f} from the"
+        " maximal one; in the figure of the paper it is higher from both."
+        + (FAR_FROM_BURN_IN if higher[1] < 0 else ""),
+        f"A blocked iteration takes {time_ratio:.2f} times the processor time of a local one; the paper reports 1.5.",
+    ]
+
+
 def draw_curves(axes: Any, curves: dict[tuple[str, str], list[float]]) -> None:
     for (sampler, start), values in curves.items():
         color = {"blocked": "tab:blue", "local": "tab:red"}[sampler]
@@ -162,6 +202,9 @@ def write_page(lab: Lab, results: dict[tuple[str, str, str], list[Figures]], ite
         " reports an acceptance rate above 99 % (:ref:`acceptance` explains the difference) and a correlation of 0.95"
         " between likelihood and F1."
     )
+    if lab.scale != "smoke":
+        page.listed(comparison(results))
+    page.text("What the paper does not say, in the recipe:")
     page.listed(RECIPES[RECIPE].deviations)
     return page
 
