@@ -84,9 +84,9 @@ known_preset = functools.cache(load_preset)
 def variants(data: bytes, folder: Path) -> None:
     """Brackets with the options of the presets that have some."""
     lines = data.decode("utf-8", "replace").splitlines(keepends=True)
-    for name in VARIANTS:
+    for named in (*(known_preset(name).options for name in VARIANTS), {"roots": "several"}):
         skipped: list[TreebankError] = []
-        for tree in read_brackets(lines, "fuzz", ReadOptions(skipped=skipped, named=known_preset(name).options)):
+        for tree in read_brackets(lines, "fuzz", ReadOptions(skipped=skipped, named=named)):
             validate_tree(tree)
         assert all(error.path == "fuzz" and error.line and 1 <= error.line <= len(lines) for error in skipped)
 

@@ -5,6 +5,8 @@ import pytest
 from tsgkit.errors import TreebankError, UsageError
 from tsgkit.treebank.brackets import format_tree, read_brackets
 from tsgkit.treebank.formats import ReadOptions
+from tsgkit.treebank.presets import load_preset
+from tsgkit.treebank.sources import read_trees
 
 
 def read(text, skipped=None, **named):
@@ -90,3 +92,16 @@ def test_a_bracket_in_the_first_column_may_end_a_tree():
 def test_options_are_checked():
     with pytest.raises(UsageError, match="lemma=third: must be one of none, column, dash"):
         read("(S (A b))", lemma="third")
+
+
+def test_several_roots():
+    """As German treebanks in brackets have them: punctuation beside the sentence."""
+    text = "( (S (PPER Er) (VVFIN lief)) ($. .))"
+    with pytest.raises(TreebankError, match=r"t:1:30: two roots: .*; --format=brackets:roots=several reads them as one"):
+        read(text)
+    with pytest.raises(TreebankError, match="two roots"):
+        read(text, bare="tag")
+    assert read(text, roots="several") == ["(VROOT (S (PPER Er) (VVFIN lief)) ($. .))"]
+    assert read("( (S (A b)))", roots="several") == ["( (S (A b)))"]
+    (tree,) = read_trees(text, format="brackets:roots=several", treebank="tiger")
+    assert format_tree(load_preset("tiger").cleaning.apply(tree)) == "(TOP (S (PPER Er) (VVFIN lief)) ($. .))"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from nltk.tree import Tree
 
 from tsgkit.errors import UsageError
-from tsgkit.treebank.brackets import SPACE, TAG_NEEDED, VARIANT_OPTIONS, BracketReader, unescape_word
+from tsgkit.treebank.brackets import SPACE, TAG_NEEDED, TWO_ROOTS, VARIANT_OPTIONS, BracketReader, unescape_word
 from tsgkit.treebank.patterns import Pattern
 from tsgkit.treebank.trees import Child
 
@@ -20,7 +20,10 @@ CHOICES = {
     "several": ("error", "split", "join", "last"),
     "bare": ("error", "tag", "word"),
     "escapes": ("none", "backslash"),
+    "roots": ("one", "several"),
 }
+# The root of a tree without one, as in export files.
+SEVERAL_ROOTS = "VROOT"
 EMPTY_TAG = "-NONE-"
 JOINED = "_"
 SYMBOLS = {"none": r"[^ \t\r\n\f\v()]", "backslash": r"(?:\\.|[^ \t\r\n\f\v()\\]|\\(?=\s|\Z))"}
@@ -40,6 +43,7 @@ class Variant:
     empty: tuple[Pattern, ...]
     empty_beside: tuple[Pattern, ...]
     escapes: str
+    roots: str
 
     @classmethod
     def of(cls, named: Mapping[str, str]) -> "Variant":
@@ -57,6 +61,7 @@ class Variant:
             tuple(map(Pattern.parse, values["empty"].split())),
             tuple(map(Pattern.parse, values["empty-beside"].split())),
             values["escapes"],
+            values["roots"],
         )
 
     def is_empty(self, symbol: str, *, is_beside: bool) -> bool:
@@ -201,11 +206,13 @@ class VariantReader(BracketReader):
         ]
 
     def outermost(self, node: OpenNode, token: re.Match[str]) -> list[Child]:
-        """The empty outer bracket, around one tree."""
+        """The empty outer bracket, around one tree or several."""
         if not node.children:
             raise self.error("empty node: ( ) has neither words nor children", token)
         if any(isinstance(child, str) for child in node.children):
             raise self.error(f"stray token: {node.children[0]!r} has no tag; {TAG_NEEDED}", token)
-        if len(node.children) > 1:
-            raise self.error("two roots: the outer bracket holds more than one tree", token)
-        return [Tree("", node.children)]
+        if len(node.children) == 1:
+            return [Tree("", node.children)]
+        if self.variant.roots == "one":
+            raise self.error(TWO_ROOTS, token)
+        return [Tree(SEVERAL_ROOTS, node.children)]

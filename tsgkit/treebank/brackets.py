@@ -38,8 +38,10 @@ VARIANT_OPTIONS = {
     "empty": "",
     "empty-beside": "",
     "escapes": "none",
+    "roots": "one",
 }
 TAG_NEEDED = "every word needs a bracket of its own: (TAG word); --treebank reads what some treebanks have instead"
+TWO_ROOTS = "two roots: the outer bracket holds more than one tree; --format=brackets:roots=several reads them as one"
 ESCAPES = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 UNESCAPE = re.compile("|".join([*map(re.escape, ESCAPES), r"\\(?=[/*])"]))
 
@@ -133,7 +135,7 @@ class BracketReader:
         if parent and (parent[-1].__class__ is str or not parent.label()):
             if parent.label():
                 raise self.error(f"stray token: {parent[0]!r} is beside a bracket; {TAG_NEEDED}", token)
-            raise self.error("two roots: the outer bracket holds more than one tree", token)
+            raise self.error(TWO_ROOTS, token)
 
     def close(self, token: re.Match[str]) -> Tree:
         if not self.open_nodes:
