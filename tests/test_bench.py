@@ -178,7 +178,8 @@ def test_warm_start(bench, tmp_path):
 @pytest.mark.slow
 def test_tree_level(bench, tmp_path):
     options = ("--scale=smoke", "--treebank=village", f"--folder={tmp_path}", "--quiet", f"--record={tmp_path}/r.json")
-    rows = table(bench("tree_level", *options), "tree-level moves")[1:]
+    assert len(table(bench("tree_level", *options), "tree-level moves")) == 4
+    rows = table(bench("tree_level", *options, "--longer"), "tree-level moves")[1:]
     assert [row[0] for row in rows] == ["none", "20, exact", "20, map", "none"]
     assert [row[1] for row in rows[:3]] == ["4", "4", "4"]
     assert float(rows[0][6]) == 0 < float(rows[2][6])

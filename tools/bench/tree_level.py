@@ -5,12 +5,12 @@ Usage:
   tools.bench.tree_level -h | --help | --version
 
 Run it as ``python -m tools.bench.tree_level`` with NLTK_DATA set. After an interruption the same command continues.
-Every setting is trained without tree-level moves, with them for as many sweeps, and without them for as many more
-sweeps as take the same processor time.
+Every setting is trained without tree-level moves, and with them for as many sweeps.
 
 Options:
   --treebank=NAME    As of the experiments [default: nltk].
   --scale=NAME       smoke, small or full [default: small].
+  --longer           Train without tree-level moves for as many more sweeps as take the same processor time, too.
   --folder=PATH      Folder for the models and scores of finished runs; build/experiments/... by default.
   --jobs=N           Number of runs in parallel [default: 1].
   --record=FILE      Write the table to this file of recorded runs (JSON).
@@ -103,12 +103,14 @@ def main(argv: list[str]) -> int:
     plain = add("none", "none", scale.sweeps)
     for moves in scale.moves:
         times = [add(f"{moves}, {mode}", f"{mode}-{moves}", scale.sweeps, moves, mode) for mode in scale.modes]
-        longer = max(round(scale.sweeps * float(np.mean(times)) / plain), scale.sweeps)
-        add("none", f"none-{longer}", longer)
+        if arguments["--longer"]:
+            longer = max(round(scale.sweeps * float(np.mean(times)) / plain), scale.sweeps)
+            add("none", f"none-{longer}", longer)
     table = Table("tree-level", list(HEAD), rows, 1)
     print(columns(table.head, table.rows, table.n_left), end="")
     if arguments["--record"] is not None:
-        used = f"python -m tools.bench.tree_level --scale={lab.scale} --treebank={lab.treebank}"
+        more = " --longer" if arguments["--longer"] else ""
+        used = f"python -m tools.bench.tree_level --scale={lab.scale} --treebank={lab.treebank}{more}"
         write_record(Path(arguments["--record"]), used, runs, [table])
     return 0
 
