@@ -259,8 +259,9 @@ demo: build  ## prepare, train, parse and evaluate on the bundled treebank; resu
 bench-eval: build  ## measure sentence pairs scored per second
 	$(RUN) -m tools.bench.eval
 
-bench-parse: build  ## measure sentences parsed per second, compared with other parsers (MODELS=FILE,FILE for your models)
-	$(RUN) -m tools.bench.parse $(if $(MODELS),--models=$(MODELS))
+bench-parse: build  ## measure sentences parsed per second; with MODELS="FILE FILE", also of trained models beside other parsers
+	$(RUN) -m tools.bench.parse
+	$(if $(MODELS),$(RUN) -m tools.bench.models $(MODELS))
 
 bench-train: build  ## measure node visits per second in training, and recovery of known fragments
 	$(RUN) -m tools.bench.train

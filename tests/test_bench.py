@@ -9,17 +9,18 @@ import numpy as np
 import pytest
 from nltk.tree import Tree
 
+from tsgkit.models.cfg import cfg_model
 from tsgkit.models.subcategories import fragments_of_sites
-from tsgkit.treebank import FlatCorpus, load, write_trees
+from tsgkit.treebank import Binarization, FlatCorpus, UnknownWords, load, prepare, write_trees
 
 TINY = ("--train=60", "--sentences=8", "--repeat=1")
 JAVA = """#!/bin/sh
 while [ $# -gt 1 ]; do
-    case $1 in -inputFile) input=$2 ;; -outputFile) output=$2 ;; esac
+    case $1 in -inputFile) input=$2 ;; -outputFile) output=$2 ;; -kbest) end="\\n" ;; esac
     shift
 done
-awk 'NR == 1 { print "(())"; next }
-     { printf "( (S"; for (i = 1; i <= NF; i++) printf " (%s %s)", $i ~ /^[.,]$/ ? $i : "NN", $i; print "))" }
+awk -v end="$end" 'NR == 1 { print "(())" end; next }
+     { printf "( (S"; for (i = 1; i <= NF; i++) printf " (%s %s)", $i ~ /^[.,]$/ ? $i : "NN", $i; print "))" end }
 ' "$input" >"$output"
 """
 
@@ -87,27 +88,36 @@ def test_parse_on_a_generated_treebank(bench, monkeypatch):
 
 
 @pytest.mark.slow
-def test_parse_beside_the_berkeley_parser(bench, monkeypatch, tmp_path):
+def test_models_beside_other_parsers(bench, monkeypatch, tmp_path):
     for name, content in (("java", JAVA), ("parser.jar", ""), ("grammar", "")):
         (tmp_path / name).write_text(content)
     (tmp_path / "java").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.setenv("BERKELEY_JAR", str(tmp_path / "parser.jar"))
-    assert "BERKELEY_GRAMMAR=: no such file" in bench("parse", code=2)
+    assert "BERKELEY_GRAMMAR=: no such file" in bench("models", "any.model", code=2)
     monkeypatch.setenv("BERKELEY_GRAMMAR", str(tmp_path / "grammar"))
-    module = importlib.import_module("tools.bench.parse")
-    monkeypatch.setattr(module, "SETTINGS", module.SETTINGS[:1])
-    treebank = module.village()
-    treebank.gold = treebank.gold[:8]
-    treebank.model(0, 1).save(tmp_path / "own.model")
-    models = [str(tmp_path / "own.model")] * 2
-    text = "\n".join(module.berkeley_report(treebank, module.berkeley_command(), 1, models))
-    rows = table(f"{text}\n", "parser")
-    assert [row[0] for row in rows[1:]] == ["h=0 v=1 mpd", "own.model", "product of 2", "Berkeley"]
-    assert rows[2][3] == rows[3][3]
-    assert rows[-1][0] == "Berkeley"
-    assert rows[-1][2] == "x 1.00"
-    assert 0 < float(rows[-1][3]) < 100
+    assert "--trees=FILE is needed" in bench("models", "any.model", code=2)
+    gold = load("village", "dev")[:8]
+    write_trees(gold, tmp_path / "dev.mrg")
+    corpus = prepare(load("village", "train"), binarization=Binarization("right", 1, 2), unknown=UnknownWords())
+    cfg_model(corpus).save(tmp_path / "own.model")
+    other = f"{tmp_path}/java -inputFile {{input}} -outputFile {{output}} end"
+    text = bench(
+        "models", f"--trees={tmp_path}/dev.mrg", f"--others={other}", "--repeat=1", "--unpruned=4", "--longest=20",
+        "--kbest=1,5", *[str(tmp_path / "own.model")] * 2,
+    )  # fmt: skip
+    commands, lists = re.split(r"^=== oracle.*$", text, flags=re.MULTILINE)
+    head, *rows = table(commands, "parser")
+    assert head == ["parser", "CPU s", "start", "ms/sentence", "sent/CPU s", "rate", "F1", "peak MB"]
+    assert [row[0] for row in rows] == ["own.model", "product of 2", "Berkeley", f"{tmp_path}/java"]
+    assert rows[0][6] == rows[1][6] > rows[2][6] == rows[3][6]
+    assert rows[2][5] == "x 1.00"
+    head, *rows = table(lists, "parser")
+    assert head == ["parser", "k=1", "k=5", "trees", "CPU s"]
+    assert float(rows[0][1]) < float(rows[0][2]) <= 100
+    assert 1 < float(rows[0][3]) <= 5
+    assert "=== pruning, 4 sentences ===" in text
+    assert table(text, "words")[-1][0] == "exponent"
 
 
 def test_parse_knows_its_treebanks(bench):

@@ -52,9 +52,9 @@ Options:
                            depends on the machine
   --max-memory=MB          a sentence whose chart needs more gets a fallback tree; every thread has a chart
                            for every grammar of the model [default: 1024]
-  --threshold=P            prune what has a smaller share of the probability; 0 for no pruning; 3e-4 unless
-                           given, but 1e-4 for a product of rules
-  --coarse-threshold=P     the same for the coarsest grammar; a tenth of the threshold unless given
+  --threshold=P            prune what has a smaller share of the probability; 0 for no pruning; 1e-3 unless
+                           given, but 3e-4 for a product of rules
+  --coarse-threshold=P     the same for the coarsest grammar; unless given, 3e-5, or the threshold if that is smaller
   --closing=P              do not look at spans that have a phrase with a smaller probability, as a model of the words
                            around their ends sees it; 0 to look at all [default: 1e-3]
   --pruning=KIND           that share: posterior or max-marginal [default: posterior]
@@ -74,6 +74,7 @@ Options:
   --version                the version
 """
 
+import gc
 import hashlib
 import io
 import sys
@@ -246,6 +247,7 @@ def parsed_lines(
     backend = remote_backend(arguments)
     if backend is None:
         parser = parser_of(models.all(), plan.settings)
+        gc.freeze()  # all of this stays: the collector of garbage need not look at it after every few sentences
         for line in plan.parse_lines(parser, lines, first_number=first_number, threads=threads):
             yield HERE, [line]
         return

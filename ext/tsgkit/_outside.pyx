@@ -11,7 +11,7 @@ with cycles of unary rules and bridges closed as in the inside pass. After Viter
 automaton come one after the other, the last one first.
 """
 
-from tsgkit._binary_rules cimport OutsideStep, visit_all, visit_live
+from tsgkit._binary_rules cimport OutsideStep, visit_all, visit_block, visit_live
 from tsgkit._chart_cells cimport (
     Cells,
     LiveBlock,
@@ -23,6 +23,7 @@ from tsgkit._chart_cells cimport (
     outside_of,
     stamp_allowed_labels,
     stamp_label,
+    split_range,
     stamp_labels_with_value,
 )
 from tsgkit._constraints cimport FREE, row_of, span_at, state_after
@@ -31,6 +32,9 @@ from tsgkit._semiring cimport MaxProduct, SumProduct, max_semiring, plus, semiri
 from tsgkit._types cimport index_t, position_t, symbol_t, weight_t
 from tsgkit._unary_cycles cimport apply_closure, close_allowed
 from tsgkit._work_limit cimport check_limit
+
+# Where a cell has more symbols than this for every label that hands something down, its rules are visited by label.
+cdef index_t FEW_LABELS = 4
 
 
 cdef int fill_outside(Cells* cells, bint viterbi) except -1 nogil:
@@ -220,8 +224,7 @@ cdef void hand_down(Cells* cells, semiring_t* semiring, symbol_t symbol) noexcep
 
 cdef int distribute_cell(Cells* cells, semiring_t* semiring, position_t start, position_t end) except -1 nogil:
     """Give the values of a cell to the children of its binary rules, in shorter spans."""
-    if cells.mask != NULL:
-        stamp_labels_with_value(cells, cell_of(cells, start, end), cells.sums.data())
+    stamp_labels_with_value(cells, cell_of(cells, start, end), cells.sums.data())
     return distribute_stamped(cells, semiring, start, end)
 
 
@@ -233,9 +236,26 @@ cdef int distribute_stamped(Cells* cells, semiring_t* semiring, position_t start
     step.sums, step.smallest = cells.sums.data(), cells.smallest_share * cells.total
     step.factor = cell_weight(cells, start, end)
     if cells.mask == NULL:
-        return visit_all(cells, semiring, &step, start, end)
+        if FEW_LABELS * cells.n_cell_labels > cells.cell_end[cell] - cells.cell_begin[cell]:
+            return visit_all(cells, semiring, &step, start, end)
+        return visit_stamped(cells, semiring, &step, start, end)
     for position in range(cells.live_begin[cell], cells.live_end[cell]):
         live = &cells.live_blocks[position]
         if cells.label_stamp[live.label] == cells.last_stamp:
             visit_live(cells, semiring, &step, live)
+    return 0
+
+
+cdef int visit_stamped(
+        Cells* cells, semiring_t* semiring, OutsideStep* step, position_t start, position_t end) except -1 nogil:
+    """Only the treebank rules of the labels that were stamped last."""
+    cdef const GrammarTable* grammar = cells.grammar
+    cdef index_t position, block
+    cdef symbol_t label
+    cdef position_t low, high
+    for position in range(cells.n_cell_labels):
+        label = cells.cell_labels[position]
+        for block in range(grammar.block_start[label], grammar.block_start[label + 1]):
+            if split_range(cells, block, start, end, &low, &high):
+                visit_block(cells, semiring, step, block, start, end, low, high)
     return 0

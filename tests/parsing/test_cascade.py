@@ -187,9 +187,10 @@ def test_search_errors(model, dev):
     assert Parser(model, threshold=0.0).search_errors(sample) == (0, n_compared)
     counts = {}
     for pruning, threshold in itertools.product(PRUNING, (1e-4, 0.5)):
-        pruned = best(threshold=threshold, pruning=pruning)
+        options = {"threshold": threshold, "coarse_threshold": threshold, "pruning": pruning}
+        pruned = best(**options)
         changed = sum(one.tree != other.tree for one, other in zip(pruned, exact, strict=True) if not other.fallback)
-        parser = Parser(model, threshold=threshold, pruning=pruning)
+        parser = Parser(model, **options)
         assert parser.search_errors(sample) == (changed, n_compared)
         assert parser.settings.threshold == threshold
         counts[pruning, threshold] = changed

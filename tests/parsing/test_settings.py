@@ -8,7 +8,7 @@ from parsing.conftest import SENTENCE
 from tsgkit.errors import UsageError
 from tsgkit.parsing import Parser, ParserSettings
 from tsgkit.parsing.product import ProductParser
-from tsgkit.parsing.settings import COARSE_SHARE, THRESHOLD
+from tsgkit.parsing.settings import COARSE_THRESHOLD, THRESHOLD
 from tsgkit.parsing.votes import RULES_THRESHOLD
 from tsgkit.settings import SettingError
 
@@ -57,8 +57,9 @@ def test_single_settings_change_given_ones(model):
 
 def test_the_coarsest_grammar_has_a_threshold_of_its_own():
     for settings, thresholds in (
-        (ParserSettings(), [COARSE_SHARE * THRESHOLD, THRESHOLD, THRESHOLD]),
-        (ParserSettings(threshold=0.1), [COARSE_SHARE * 0.1, 0.1, 0.1]),
+        (ParserSettings(), [COARSE_THRESHOLD, THRESHOLD, THRESHOLD]),
+        (ParserSettings(threshold=0.1), [COARSE_THRESHOLD, 0.1, 0.1]),
+        (ParserSettings(threshold=1e-6), [1e-6, 1e-6, 1e-6]),
         (ParserSettings(threshold=0.1, coarse_threshold=0.2), [0.2, 0.1, 0.1]),
         (ParserSettings(threshold=0.0), [0.0, 0.0, 0.0]),
     ):

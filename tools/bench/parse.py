@@ -9,9 +9,8 @@ the environment variable TSGKIT_TREEBANKS names its folder. Rates are sentences 
 minimum over runs for every sentence; only the speed-up of threads is in wall-clock time, which is unreliable on a
 busy machine.
 
-NLTK's ViterbiParser parses a few short sentences with the same grammar. If BERKELEY_JAR names the Berkeley parser and
-BERKELEY_GRAMMAR a grammar trained with it on the same trees, it parses the last treebank as
-well, alternating with tsgkit and with the models of --models=FILES.
+NLTK's ViterbiParser parses a few short sentences with the same grammar. ``tools.bench.models`` compares trained models
+with other parsers.
 
 Options:
   --treebanks=NAMES  Some of village, generated and wsj-sample, separated by commas; all by default.
@@ -20,8 +19,6 @@ Options:
   --repeat=N         Runs of each measurement. [default: 3]
   --errors=N         Sentences that are also parsed without pruning. [default: 60]
   --nltk=N           Sentences of 5 to 10 words for NLTK; 0: none. [default: 4]
-  --models=FILES     Models, separated by commas, to compare with the Berkeley parser: the first one, and the product of
-                     all.
   --longest=N        Growth is fitted over lengths from 10 to this; 0: do not fit it. [default: 100]
   -h --help          This text.
   --version          The version.
@@ -29,8 +26,6 @@ Options:
 
 import itertools
 import os
-import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -59,6 +54,8 @@ from tsgkit.progress import progress
 from tsgkit.treebank import Binarization, Cleaning, UnknownWords, load, prepare, read_trees
 from tsgkit.treebank.synthetic import generate
 
+from .commands import Words, command_megabytes, write_sentences
+
 N_GENERATED = (10000, 500)
 GENERATED_VOCABULARY = 2000
 PLAIN, DEFAULT = (0, 1), (1, 2)
@@ -67,17 +64,6 @@ NLTK_LENGTHS = range(5, 11)
 # tsgkit is so much faster that it must repeat the sentences for NLTK to be measurable.
 NLTK_REPEAT = 50
 SENTENCES_PER_LENGTH = 5
-# Parse a file and print the peak memory. `getrusage` would not report less for a child than its parent used.
-PARSE_AND_PRINT_MEMORY = """
-import sys
-from tsgkit.tools.parse import main
-code = main(sys.argv[1:])
-with open("/proc/self/status") as status:
-    print(*[line.split()[1] for line in status if line.startswith("VmHWM")])
-sys.exit(code)
-"""
-
-Words = list[str]
 
 
 @dataclass
@@ -117,7 +103,6 @@ def main(argv: list[str]) -> int:
     n_runs = integer(arguments, "--repeat", minimum=1)
     n_errors, n_nltk = integer(arguments, "--errors", minimum=0), integer(arguments, "--nltk", minimum=0)
     longest = integer(arguments, "--longest", minimum=0)
-    berkeley = berkeley_command()
     treebanks = chosen_treebanks(arguments)
     for treebank in treebanks:
         write(speed_report(treebank, n_runs, n_errors))
@@ -126,9 +111,6 @@ def main(argv: list[str]) -> int:
         write(nltk_report(largest, n_nltk))
     if longest:
         write(growth_report(largest, range(10, longest + 1, 10), n_runs))
-    if berkeley:
-        models = arguments["--models"].split(",") if arguments["--models"] else []
-        write(berkeley_report(largest, berkeley, n_runs, models))
     return 0
 
 
@@ -289,111 +271,17 @@ def length_table(timings: dict[str, np.ndarray], lengths: Sequence[int]) -> str:
     return columns(("words", "sentences", *timings), rows)
 
 
-# ---- complete commands, and the Berkeley parser ----------------------------------------------------------
+# ---- memory ----------------------------------------------------------------------------------------------
 
 
 def peak_megabytes(model: Model, objective: str, sentences: Sequence[Words]) -> str:
     """The peak memory of ``tsgkit parse`` for these sentences, in a separate process."""
-    with tempfile.TemporaryDirectory() as folder:
-        return command_megabytes(ours(model, objective, sentences, Path(folder)))
-
-
-def command_megabytes(arguments: list[str]) -> str:
-    """The peak memory of ``tsgkit parse`` with these arguments."""
-    if not os.path.exists("/proc/self/status"):
-        return "-"
-    program = [sys.executable, "-c", PARSE_AND_PRINT_MEMORY, *arguments]
-    said = subprocess.run(program, stdout=subprocess.PIPE, check=True, text=True).stdout
-    return f"{int(said) / 1024:.0f}"
-
-
-def ours(model: Model, objective: str, sentences: Sequence[Words], folder: Path) -> list[str]:
-    """The arguments of ``tsgkit parse`` for a model and sentences; their files are written to a folder."""
-    model.save(folder / "model")
-    write_sentences(folder / "sentences", sentences)
-    files = (f"--input={folder / 'sentences'}", f"--output={folder / 'trees'}", str(folder / "model"))
-    return ["--quiet", f"--objective={objective}", *files]
-
-
-def write_sentences(path: Path, sentences: Sequence[Words]) -> None:
-    path.write_text("".join(f"{' '.join(words)}\n" for words in sentences), encoding="utf-8")
-
-
-def processor_seconds(program: list[str]) -> float:
-    """Run a program; returns its processor time."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(program, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
-def berkeley_command() -> list[str]:
-    """The command of the Berkeley parser, if it is available."""
-    jar = os.environ.get("BERKELEY_JAR")
-    if not jar:
-        return []
-    grammar = os.environ.get("BERKELEY_GRAMMAR", "")
-    for variable, path in (("BERKELEY_JAR", jar), ("BERKELEY_GRAMMAR", grammar)):
-        if not os.path.isfile(path):
-            raise UsageError(f"{variable}={path}: no such file")
-    # The threads of a parallel garbage collector would count as processor time.
-    return ["java", "-XX:+UseSerialGC", "-Xmx2g", "-jar", jar, "-gr", grammar]
-
-
-def berkeley_report(
-    treebank: Treebank, start_theirs: list[str], n_runs: int, models: Sequence[str] = ()
-) -> Iterator[str]:
-    """Both parsers as commands on the same file, alternately; the time to load the grammar counts."""
-    sentences = treebank.sentences
-    yield f"=== compared with the Berkeley parser: {treebank.name}, {len(sentences)} sentences, complete commands ==="
     with tempfile.TemporaryDirectory() as name:
-        programs, outputs = {}, {}
-        write_sentences(Path(name, "sentences"), sentences)
-        for horizontal, vertical, objective in SETTINGS:
-            setting = f"h={horizontal} v={vertical} {objective}"
-            folder = Path(name, setting)
-            folder.mkdir()
-            arguments = ours(treebank.model(horizontal, vertical), objective, sentences, folder)
-            programs[setting] = arguments
-            outputs[setting] = folder / "trees"
-        for setting, own in products_of(models).items():
-            outputs[setting] = Path(name, setting)
-            files = [f"--input={Path(name, 'sentences')}", f"--output={outputs[setting]}"]
-            programs[setting] = ["--quiet", *files, *own]
-        memory = {setting: command_megabytes(arguments) for setting, arguments in programs.items()}
-        programs = {
-            setting: [sys.executable, "-m", "tsgkit", "parse", *arguments] for setting, arguments in programs.items()
-        }
-        outputs["Berkeley"] = Path(name, "trees")
-        files = ["-inputFile", str(Path(name, "sentences")), "-outputFile", str(outputs["Berkeley"])]
-        programs["Berkeley"] = [*start_theirs, *files]
-        seconds = dict.fromkeys(programs, float("inf"))
-        for _ in range(n_runs):
-            for setting, program in programs.items():
-                seconds[setting] = min(seconds[setting], processor_seconds(program))
-        rows = [
-            (
-                setting,
-                f"{len(sentences) / seconds[setting]:.1f}",
-                f"x {seconds['Berkeley'] / seconds[setting]:.2f}",
-                f"{evaluate(treebank.gold, read_output(output)).f1:.2f}",
-                memory.get(setting, "-"),
-            )
-            for setting, output in outputs.items()
-        ]
-    yield columns(("parser", "sent/CPU s", "rate", "F1", "peak MB"), rows).rstrip()
-
-
-def products_of(models: Sequence[str]) -> dict[str, list[str]]:
-    """The first model and the product of all, by their names in the tables."""
-    products = {os.path.basename(models[0]): [models[0]]} if models else {}
-    return products | ({f"product of {len(models)}": list(models)} if len(models) > 1 else {})
-
-
-def read_output(path: Path) -> list[str]:
-    """One tree per line; the Berkeley parser omits the label of the root, and prints ``(())`` for a failure."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return ["" if line == "(())" else f"(TOP{line[1:]}" if line.startswith("( ") else line for line in lines]
+        folder = Path(name)
+        model.save(folder / "model")
+        write_sentences(folder / "sentences", sentences)
+        files = (f"--input={folder / 'sentences'}", f"--output={folder / 'trees'}", str(folder / "model"))
+        return command_megabytes(["--quiet", f"--objective={objective}", *files])
 
 
 # ---- compared with NLTK--------------------------------------------------------------------------------------

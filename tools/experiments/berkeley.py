@@ -13,7 +13,7 @@ from tsgkit.errors import UsageError
 from tsgkit.evaluation import evaluate
 from tsgkit.treebank import write_trees
 
-from ..bench.parse import processor_seconds, read_output, write_sentences
+from ..bench.commands import processor_seconds, read_output, write_sentences
 from .lab import Figures, read_figures, write_figures
 from .treebanks import Parts
 

@@ -12,9 +12,9 @@ from tsgkit.settings import Checked
 
 PRUNING = ("posterior", "max-marginal")
 TAG_MODES = ("none", "hard", "soft")
-THRESHOLD = 3e-4
-# The coarsest grammar knows least: what it prunes is a smaller share, by this factor of the threshold unless given.
-COARSE_SHARE = 0.1
+THRESHOLD = 1e-3
+# The coarsest grammar knows least: what it prunes is a smaller share.
+COARSE_THRESHOLD = 3e-5
 CLOSING = 1e-3
 
 
@@ -31,10 +31,11 @@ class ParserSettings(Checked):
         ``trees`` (probabilities of trees); see `tsgkit.parsing.product`.
     threshold : float, optional
         What has less than this share of the probability in the chart of one stage is pruned in the next; 0 turns
-        pruning off. Unless given, 3e-4; for a product of rules 1e-4, because what one model alone would prune may be
+        pruning off. Unless given, 1e-3; for a product of rules 3e-4, because what one model alone would prune may be
         what the others are sure of.
     coarse_threshold : float, optional
-        The same for the chart of the coarsest grammar, which knows least; a tenth of the threshold unless given.
+        The same for the chart of the coarsest grammar, which knows least; unless given, 3e-5, or the threshold if that
+        is smaller.
     closing : float
         Before any grammar is looked at, spans are closed that have a node with less than this probability, as a model
         of the words around their ends sees it (`tsgkit.models.closing`); 0 leaves all open. Without pruning, and where
@@ -129,7 +130,9 @@ class ParserSettings(Checked):
         """
         if stage > 0:
             return self.pruning_threshold
-        return COARSE_SHARE * self.pruning_threshold if self.coarse_threshold is None else self.coarse_threshold
+        if self.coarse_threshold is None:
+            return min(COARSE_THRESHOLD, self.pruning_threshold)
+        return self.coarse_threshold
 
     @property
     def prunes(self) -> bool:

@@ -22,7 +22,7 @@ from tsgkit.treebank.trees import Bracket
 # Trees that each model names for a product of trees.
 N_BEST = 100
 # What one model alone would prune may be what the others are sure of.
-RULES_THRESHOLD = 1e-4
+RULES_THRESHOLD = 3e-4
 
 
 @dataclass
