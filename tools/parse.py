@@ -34,8 +34,8 @@ Options:
                            after a backslash; a word may have no tag [default: none]
   --constraints            the input has brackets that every tree must have, with labels, as in (NP the old man) went
                            home ., or without, as in ( the old man ) went (ADVP home) .; a label follows its bracket
-                           without a space; (DT the) gives a tag; words that are brackets are written -LRB- and
-                           -RRB-. Where the grammar has no such tree, a fallback tree has the brackets
+                           without a space; (DT the) gives a tag; brackets that are words are -LRB- and -RRB-
+                           here; where the grammar has no such tree, a fallback tree has the brackets
   --objective=NAME         which tree is best: {objectives}
                            (mpd: most probable derivation; mpp: most probable tree, from the best derivations;
                            mer: most expected correct rules; max-rule: largest product of rule posteriors)

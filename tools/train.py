@@ -1,7 +1,7 @@
 """Train a model on a treebank.
 
 Usage:
-  tsgkit train [options] [--raw=FILE]... [--taught-by=MODEL]... [--set=SETTING]... --output=MODEL TREEBANK...
+  tsgkit train [options] [--raw=FILE]... [--taught-by=MODEL]... [--partial=FILE]... [--set=ITEM]... -o MODEL TREEBANK...
   tsgkit train -h | --help | --version
 
 A TREEBANK is as for `tsgkit prepare`, or one file of arrays (.npz) that it wrote, whose preparation is kept.
@@ -42,6 +42,13 @@ Raw text (tsg, insertion and srtsg):
                            [default: 4]
   --taught-by=MODEL        a trained model is a teacher, instead of new ones (can be repeated): of any kind, such as
                            chains that were trained before, or students of an earlier round
+
+Sentences without trees (tsg):
+  --partial=FILE           also learn from these sentences, one per line (can be repeated), whose trees are not known,
+                           or known in part: with brackets as for `tsgkit parse --constraints`; trees that have the
+                           brackets are sampled together with the grammar
+  --induce=N               no tree is known: TREEBANK is a file as for --partial, every word is its own tag (so give
+                           tags), and the trees have N labels that mean nothing before
 
 Cleaning:
   --labels=FILE            rules that rename, splice or drop labels, before all other steps
@@ -141,7 +148,7 @@ Chains (tsg, insertion and srtsg):
                            same name as this machine
 
 Other:
-  --set=SETTING            NAME=VALUE, a setting of a model of another package; can be repeated
+  --set=ITEM               NAME=VALUE, a setting of a model of another package; can be repeated
   --log=FILE               append lines to this file, every so often: iteration, log joint, time left; if stderr is
                            not a terminal, these lines are printed there, too
   -q, --quiet              no progress bar and no messages
@@ -152,6 +159,7 @@ Other:
 import math
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -168,10 +176,11 @@ from tsgkit.inference.budget import within
 from tsgkit.inference.chains import Chain, Chains, Plan, chain_path
 from tsgkit.inference.checkpoint import checkpoint_path, saved_settings
 from tsgkit.inference.convergence import Diagnosis
-from tsgkit.inference.entry import MODELS
+from tsgkit.inference.entry import MODELS, ModelEntry
 from tsgkit.inference.start import Start
 from tsgkit.model_options import fill_preparation, model_settings, option_of, recipe_of, with_defaults
 from tsgkit.models.model import Model
+from tsgkit.models.open_trees import OpenCorpus, OpenSentence, induced_corpus, with_open_sentences
 from tsgkit.options import (
     Reading,
     backend_of,
@@ -189,7 +198,9 @@ from tsgkit.progress import progress
 from tsgkit.raw_text import RawSentences, RawTextSettings, Teaching
 from tsgkit.treebank import Binarization, FlatCorpus, Lexicon, UnknownWords, prepare
 from tsgkit.treebank.formats import ENCODING
+from tsgkit.treebank.partial import bracketed_sentence
 from tsgkit.treebank.prepare import preparation_of, share_of_repeats
+from tsgkit.treebank.sources import decode_lines
 from tsgkit.usage import with_registered
 
 __doc__ = with_defaults(with_registered(__doc__))
@@ -200,6 +211,8 @@ MANY_REPEATS = 0.01
 def corpus_of(arguments: dict[str, Any], reading: Reading) -> FlatCorpus:
     """The prepared corpus of the command line's treebanks."""
     sources = arguments["TREEBANK"]
+    if arguments["--induce"] is not None:
+        return opened(arguments, induced_corpus(open_sentences(sources), integer(arguments, "--induce", 1)))
     if any(source.endswith(".npz") for source in sources):
         if len(sources) > 1:
             raise UsageError("a prepared corpus (.npz) cannot be combined with others: its vocabulary is fixed")
@@ -226,6 +239,45 @@ def require_both(binarization: Binarization | None, unknown: UnknownWords | Lexi
             "a model needs binarised trees and classes for unknown words: --binarize and --unknown, here or"
             " where the corpus was prepared"
         )
+
+
+# ---- sentences without trees ---------------------------------------------------------------------------------
+
+
+def require_open(arguments: dict[str, Any], entry: ModelEntry) -> None:
+    """Refuse options that do not go with sentences without trees, before anything is read."""
+    given = [option for option in ("--partial", "--induce") if arguments[option]]
+    if not given:
+        return
+    if len(given) > 1:
+        raise UsageError("--partial and --induce do not go together: with --induce, no tree is known")
+    if not entry.takes_open_trees:
+        raise UsageError(
+            f"{given[0]}: a {entry.settings.kind} needs a tree for every sentence; --model=tsg samples them"
+        )
+    for option in ("--raw", "--start", "--time"):
+        if arguments[option]:
+            raise UsageError(f"{given[0]} and {option} do not go together")
+
+
+def open_sentences(paths: Sequence[str]) -> Iterator[OpenSentence]:
+    """The words and brackets of every line that has words."""
+    for path in paths:
+        for line_number, line in enumerate(decode_lines(path, ENCODING), start=1):
+            words, brackets = bracketed_sentence(line, path, line_number)
+            if words:
+                yield words, brackets
+
+
+def opened(arguments: dict[str, Any], found: OpenCorpus) -> FlatCorpus:
+    """The corpus, with a message on sentences that no tree fits."""
+    if found.left_out and not arguments["--quiet"]:
+        print(
+            f"tsgkit: {len(found.left_out)} sentences without trees are left out, the first is number"
+            f" {found.left_out[0] + 1}: no tree that the rules can make has their words and brackets",
+            file=sys.stderr,
+        )
+    return found.corpus
 
 
 # ---- raw text ------------------------------------------------------------------------------------------------
@@ -464,8 +516,12 @@ def main(argv: list[str]) -> int:
     started = time.perf_counter()
     n_chains = integer(arguments, "--chains", 1)
     require_chains(arguments, plan, n_chains)
+    require_open(arguments, entry)
     reading = reading_of(arguments)
-    general, corpus = plan, corpus_of(arguments, reading)
+    corpus = corpus_of(arguments, reading)
+    if arguments["--partial"]:
+        corpus = opened(arguments, with_open_sentences(corpus, open_sentences(arguments["--partial"])))
+    general = plan
     plan = general.for_corpus(corpus)
     start = start_of(arguments, plan, corpus)
     plan = plan if start is None else plan.after(start)

@@ -21,7 +21,6 @@ from tsgkit.evaluation import evaluate as evaluate_lines
 from tsgkit.evaluation.parameters import DEFAULT_PARAMETERS, parameters_named
 from tsgkit.models.model import AnyModel, Model
 from tsgkit.parsing.base import Sentence, require_sentences
-from tsgkit.parsing.constraints import GivenBracket
 from tsgkit.parsing.parse import Parse
 from tsgkit.parsing.product import parser_of
 from tsgkit.parsing.settings import ParserSettings
@@ -31,6 +30,7 @@ from tsgkit.report.derivation import derivation_of
 from tsgkit.report.drawings import write_drawings
 from tsgkit.treebank import sources
 from tsgkit.treebank.heads import HeadRules
+from tsgkit.treebank.partial import GivenBracket
 from tsgkit.treebank.presets import head_rules_named, load_preset
 from tsgkit.treebank.sources import Trees
 

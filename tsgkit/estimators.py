@@ -37,7 +37,6 @@ from tsgkit.inference.training import Training
 from tsgkit.models.fragments import FragmentTable
 from tsgkit.models.model import AnyModel, Model
 from tsgkit.parsing.base import require_sentences
-from tsgkit.parsing.constraints import GivenBracket
 from tsgkit.parsing.held_out import held_out_score
 from tsgkit.parsing.parse import Parse
 from tsgkit.parsing.parser import Parser
@@ -46,6 +45,7 @@ from tsgkit.raw_text import RawTextSettings
 from tsgkit.raw_text.in_memory import RawText, corpus_with_raw_text, raw_sentences, shifted
 from tsgkit.settings import Checked
 from tsgkit.treebank import Binarization, Cleaning, FlatCorpus, UnknownWords, prepare
+from tsgkit.treebank.partial import GivenBracket
 from tsgkit.treebank.presets import Preset, facts_of_preset, load_preset
 from tsgkit.treebank.sources import Trees, read_trees
 

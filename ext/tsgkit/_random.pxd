@@ -33,6 +33,8 @@ cdef enum Purpose:
     RNG_SITE_ORDER = 8
     RNG_TYPE = 9
     RNG_INSERTION = 10
+    RNG_FREEZE_OPEN = 11
+    RNG_OPEN_TREE = 12
     # Subcategories.
     RNG_SPLIT_TREE = 32
     RNG_SPLIT_TREE_ORDER = 33

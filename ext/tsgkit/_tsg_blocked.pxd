@@ -2,7 +2,7 @@
 from libc.stdint cimport uint64_t
 from libcpp.vector cimport vector
 
-from tsgkit._tsg_state cimport SweepCounts, TsgState
+from tsgkit._tsg_state cimport SweepCounts, TreeDerivation, TsgState
 from tsgkit._types cimport index_t
 from tsgkit._worker_pool cimport WorkerPool
 
@@ -15,3 +15,6 @@ cdef int blocked_sweep(TsgState* tsg, uint64_t iteration, int batch, int n_threa
 # `batch` at a time, and none is rejected.
 cdef int redraw_trees(TsgState* tsg, uint64_t iteration, const vector[index_t]* trees, int batch, int n_threads,
                       WorkerPool* pool) except -1 nogil
+
+# log prod_e (w_e + b P0(e)) over the fragments of a derivation, and the log probability of its insertions.
+cdef double log_weight(const TsgState* tsg, index_t tree, TreeDerivation* derivation) noexcept nogil

@@ -24,6 +24,7 @@ from tsgkit._tsg_parameters cimport (
 from tsgkit._tsg_state cimport (
     SweepCounts, TsgState, n_labels, seat_all, set_insertion, set_stop_probability, unseat_all,
 )
+from tsgkit._tsg_trees cimport FrozenBatch, freeze_batch, replace_batch, unfreeze_batch
 from tsgkit._tsg_type_moves cimport type_sweep
 from tsgkit._types cimport index_t, symbol_t
 from tsgkit._vectors cimport copy_flags, copy_numbers, copy_symbols, fill
@@ -44,6 +45,7 @@ cdef class TsgSampler:
     cdef WorkerPool pool
     cdef readonly object trees
     cdef bint is_seated
+    cdef FrozenBatch frozen
     cdef bint is_changing    # stays true where a change of the derivations was interrupted by an exception
 
     def __init__(self, trees, uint64_t seed=0):
@@ -206,6 +208,8 @@ cdef class TsgSampler:
 
     cdef int require_seated(self, bint wanted) except -1:
         self.require_usable()
+        if not self.frozen.trees.empty():
+            raise ValueError("some trees are frozen")
         if self.is_seated != wanted:
             raise ValueError("no trees are seated" if wanted else "the trees are seated already")
         return 0
@@ -257,6 +261,92 @@ cdef class TsgSampler:
         with nogil:
             redraw_trees(&self.tsg, iteration, &numbers, batch, threads, &self.pool)
         self.is_changing = False
+
+    # ---- trees that are not known ------------------------------------------------------------------------
+
+    def freeze(self, uint64_t iteration, trees):
+        """Unseat some trees, until `replace` or `unfreeze`: `seating` and `restaurants` are without them then."""
+        self.require_seated(True)
+        if self.tsg.has_insertion:
+            raise ValueError("trees with insertions are not replaced")
+        copy_tree_numbers(trees, n_trees(&self.tsg.trees), self.frozen.trees)
+        self.is_changing = True
+        with nogil:
+            freeze_batch(&self.tsg, iteration, &self.frozen)
+        self.is_changing = False
+
+    def unfreeze(self):
+        """Seat the trees that are frozen, if any are, as they were."""
+        self.require_usable()
+        self.is_changing = True
+        with nogil:
+            unfreeze_batch(&self.tsg, &self.frozen)
+        self.is_changing = False
+
+    def replace(self, uint64_t iteration, proposals, states, double temperature=1.0):
+        """Accept or reject a new tree, with its derivation, for every tree that is frozen.
+
+        Parameters
+        ----------
+        iteration : int
+        proposals : TreeArrays
+            Over the same rules, drawn from the grammar of the present counts; in the order of the frozen trees.
+        states : array of int, one per node of the proposals
+        temperature : float
+
+        Returns
+        -------
+        n_proposed, n_accepted, n_changed : int
+        """
+        cdef index_t first_new = n_trees(&self.tsg.trees)
+        cdef SweepCounts counts
+        self.require_usable()
+        states = np.ascontiguousarray(states, dtype=np.uint8)
+        if proposals.n_trees != self.frozen.trees.size() or proposals.n_rules != self.trees.n_rules or (
+                proposals.rule_label is not self.trees.rule_label):
+            raise ValueError("the proposals are not those of the frozen trees")
+        proposals.validate()
+        if not temperature > 0 or states.shape != (len(proposals.label),) or (states > SITE).any() or (
+                states[proposals.tree_start[:proposals.n_trees]] != SITE).any():
+            raise ValueError("the states do not fit the proposals")
+        self.is_changing = True
+        self.append(proposals, states)
+        with nogil:
+            replace_batch(&self.tsg, iteration, &self.frozen, first_new, temperature, &counts)
+        self.trees = self.present_trees()
+        self.is_changing = False
+        return counts.n_proposed, counts.n_accepted, counts.n_changed
+
+    cdef int append(self, proposals, states) except -1:
+        cdef symbol_t first = n_nodes(&self.tsg.trees)
+        for label, rule, left, right, parent, state in zip(
+                proposals.label.tolist(), proposals.rule.tolist(), proposals.left.tolist(), proposals.right.tolist(),
+                proposals.parent.tolist(), states.tolist(), strict=True):
+            self.tsg.trees.label.push_back(label)
+            self.tsg.trees.rule.push_back(rule)
+            self.tsg.trees.left.push_back(left + first if left >= 0 else -1)
+            self.tsg.trees.right.push_back(right + first if right >= 0 else -1)
+            self.tsg.trees.parent.push_back(parent + first if parent >= 0 else -1)
+            self.tsg.state.push_back(state)
+            self.tsg.dish.push_back(-1)
+        for start in proposals.tree_start[1:].tolist():
+            self.tsg.trees.tree_start.push_back(first + start)
+        return 0
+
+    cdef object present_trees(self):
+        """The trees as they are now, over the rules that they always had."""
+        names = ("label", "rule", "left", "right", "parent")
+        columns = np.empty((len(names), n_nodes(&self.tsg.trees)), dtype=np.int32)
+        cdef symbol_t[:, ::1] view = columns
+        cdef index_t node, tree
+        for node in range(view.shape[1]):
+            view[0, node], view[1, node] = self.tsg.trees.label[node], self.tsg.trees.rule[node]
+            view[2, node], view[3, node] = self.tsg.trees.left[node], self.tsg.trees.right[node]
+            view[4, node] = self.tsg.trees.parent[node]
+        starts = np.array([self.tsg.trees.tree_start[tree] for tree in range(n_trees(&self.tsg.trees) + 1)])
+        return self.trees.with_nodes(**dict(zip(names, columns, strict=True)), tree_start=starts.astype(np.int64))
+
+    # ---- single nodes and fragments ----------------------------------------------------------------------
 
     def local_sweep(self, uint64_t iteration, double temperature=1.0):
         """One Gibbs step for every node: visits, visits again, and changes."""

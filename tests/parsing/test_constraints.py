@@ -21,9 +21,10 @@ from tsgkit._pruning import Projection
 from tsgkit._tree_ranking import TreeRanking
 from tsgkit.errors import TreebankError, UsageError
 from tsgkit.grammar import WeightedGrammar
+from tsgkit.models.constraints import LabelAutomata
 from tsgkit.models.model import Stage
 from tsgkit.parsing import Parser, ParserSettings
-from tsgkit.parsing.constraints import LabelAutomata, StateCodes, bracketed_sentence, require_brackets
+from tsgkit.parsing.constraints import StateCodes
 from tsgkit.parsing.engine import Cascade, Engine
 from tsgkit.parsing.lexical import SentenceEntries
 from tsgkit.parsing.objectives import OBJECTIVES
@@ -31,6 +32,7 @@ from tsgkit.parsing.product import ProductParser
 from tsgkit.parsing.rows import project
 from tsgkit.parsing.search import Search
 from tsgkit.treebank import Binarization, load
+from tsgkit.treebank.partial import MAX_BRACKETS, bracketed_sentence, require_brackets
 from tsgkit.treebank.trees import brackets_of
 
 many = settings(max_examples=200, deadline=None, derandomize=True)
@@ -71,6 +73,7 @@ def test_bad_lines_are_errors_with_a_place(line, column, problem):
 
 
 def test_brackets_must_fit():
+    assert MAX_BRACKETS == MAX_STATES
     assert require_brackets([("B", 1, 2), ("A", 0, 2), (None, 0, 2)], 3) == [("A", 0, 2), (None, 0, 2), ("B", 1, 2)]
     for brackets, problem in (
         ([("A", 0, 2), ("B", 1, 3)], "A 0..2 and B 1..3 cross"),
@@ -78,7 +81,7 @@ def test_brackets_must_fit():
         ([("A", 1, 1)], "out of range"),
         ([(3, 0, 1)], "must be"),
         (["NP"], "must be"),
-        ([(None, 0, 1)] * (MAX_STATES + 1), "at most"),
+        ([(None, 0, 1)] * (MAX_BRACKETS + 1), "at most"),
     ):
         with pytest.raises(UsageError, match=problem):
             require_brackets(brackets, 3)

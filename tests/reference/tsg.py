@@ -97,7 +97,13 @@ class Reference:
         return {outcome: weight / total for outcome, weight in weights.items()}
 
     def marginal(self):
-        """The exact posterior distribution of the sites alone, by generalised Stirling numbers."""
+        """The exact posterior distribution of the sites alone."""
+        weights = self.site_probabilities()
+        total = sum(weights.values())
+        return {sites: weight / total for sites, weight in weights.items()}
+
+    def site_probabilities(self):
+        """The probability of the trees with every choice of sites, by generalised Stirling numbers."""
         weights = {}
         for sites in self.all_sites():
             orders = defaultdict(list)
@@ -107,8 +113,7 @@ class Reference:
                 pyp.orders_probability(dishes, self.base, self.discount[label], self.strength[label])
                 for label, dishes in orders.items()
             )
-        total = sum(weights.values())
-        return {sites: weight / total for sites, weight in weights.items()}
+        return weights
 
 
 class DirichletSampler:

@@ -40,6 +40,8 @@ class ModelEntry(ABC):
         What a reader must know to understand the plots of the training; for reports.
     panels : tuple of str
         The sections of a report on what the model has learned, in order; see `tsgkit.report.panels`.
+    takes_open_trees : bool
+        Whether the model samples trees that are not known; see `tsgkit.models.open_trees`.
     """
 
     title: ClassVar[str]
@@ -48,6 +50,7 @@ class ModelEntry(ABC):
     unknown: ClassVar[UnknownWords] = UnknownWords("unicode", 1)
     training_note: ClassVar[str] = ""
     panels: ClassVar[tuple[str, ...]] = ("training", "derivations")
+    takes_open_trees: ClassVar[bool] = False
 
     # The type of `settings` is the class of the entry, which this base class cannot name.
     @abstractmethod

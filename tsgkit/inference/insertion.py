@@ -135,6 +135,7 @@ class InsertionEntry(TsgEntry):
     unknown = UnknownWords("three", 1)
     panels = ("training", "sizes", "fragments", "auxiliary", "derivations")
     phase = InsertionPhase
+    takes_open_trees = False
 
     def correction(self, model: Model) -> DerivationCorrection:
         return DerivationCorrection(model, base_of(model), with_insertion=True)

@@ -18,6 +18,7 @@ from tsgkit.inference.settings import Settings
 from tsgkit.inference.start import Start
 from tsgkit.models.closing import CellClosing, learn_closing
 from tsgkit.models.model import Model
+from tsgkit.models.open_trees import OPEN
 from tsgkit.treebank import FlatCorpus
 
 
@@ -56,6 +57,8 @@ class Training:
         settings = settings.for_size(corpus.n_tokens)
         self.corpus, self.settings, self.seed, self.threads, self.begin = corpus, settings, seed, threads, begin
         self.entry = MODELS.require(settings.kind)
+        if OPEN in corpus.settings and not self.entry.takes_open_trees:
+            raise UsageError(f"a {settings.kind} model needs a tree for every sentence; a tsg samples missing ones")
         self.phases = self.entry.phases(settings)
         if begin is not None:
             begin.require_fit(settings.kind, corpus)

@@ -21,6 +21,7 @@ from tsgkit.models.base_distributions import BASE_DISTRIBUTIONS, with_base
 from tsgkit.models.cfg import train_cfg
 from tsgkit.models.fragments import FragmentTable
 from tsgkit.models.model import Model, Stage, parts_of
+from tsgkit.models.open_trees import OpenPart, RuleTable, trees_of_corpus
 from tsgkit.models.rules import TreeArrays, number_rules
 from tsgkit.models.tsg import TsgAverage, TsgSample
 from tsgkit.models.tsg_predictive import DerivationCorrection
@@ -97,6 +98,22 @@ class TsgFirst:
 
 
 @dataclass(frozen=True)
+class OpenMaterial:
+    """What the sampling of trees that are not known needs (`tsgkit.inference.open_trees`).
+
+    Attributes
+    ----------
+    part : OpenPart
+        Which trees they are, and what is known of them.
+    table : RuleTable
+        The rules that they may have.
+    """
+
+    part: OpenPart
+    table: RuleTable
+
+
+@dataclass(frozen=True)
 class TsgMaterial:
     """The trees whose derivations are sampled.
 
@@ -109,6 +126,8 @@ class TsgMaterial:
     threads : int
     first : TsgFirst, optional
         The first state; unless given, the settings say it.
+    opened : OpenMaterial, optional
+        If some trees are not known.
     """
 
     corpus: FlatCorpus
@@ -116,6 +135,7 @@ class TsgMaterial:
     seed: int
     threads: int
     first: TsgFirst | None = None
+    opened: OpenMaterial | None = None
 
 
 class TsgSampling:
@@ -170,6 +190,7 @@ class TsgSampling:
         else:
             counts = self.sampler.local_sweep(step, temperature)
         n_proposed, n_accepted, n_changed = counts
+        of_trees = self.resample_trees(step)
         _, n_types_changed, _ = self.sampler.type_sweep(step, settings.type_moves, temperature)
         log_joint = self.resample_parameters(step)
         if self.averaging.takes(step):
@@ -179,8 +200,17 @@ class TsgSampling:
             "acceptance": n_accepted / max(n_proposed, 1),
             "changed": float(n_changed),
             "types_changed": float(n_types_changed),
+            **of_trees,
             **self.sizes(),
         }
+
+    def resample_trees(self, step: int) -> Record:
+        """Resample trees that are not known; returns the quantities to record. Here all are known."""
+        return {}
+
+    def present_corpus(self) -> FlatCorpus:
+        """The corpus with its trees as they are now."""
+        return self.corpus
 
     def resample_parameters(self, step: int) -> float:
         """Resample the parameters given all derivations; returns the log joint probability before."""
@@ -192,7 +222,7 @@ class TsgSampling:
         return {
             "fragments": float(self.sampler.n_fragments()[1]),
             "sites": float(n_occurrences),
-            "mean_size": self.corpus.n_nodes / n_occurrences,
+            "mean_size": len(self.sampler.trees.label) / n_occurrences,
         }
 
     def describe(self, record: Record) -> dict[str, str]:
@@ -247,7 +277,7 @@ class TsgSampling:
     def stages(self, average: TsgAverage) -> list[Stage]:
         """The CFG of the treebank, and the grammar of the mean."""
         same = np.arange(len(self.corpus.labels), dtype=np.int32)
-        return [Stage(train_cfg(self.corpus)), Stage(self.grammar(average), same)]
+        return [Stage(train_cfg(self.present_corpus())), Stage(self.grammar(average), same)]
 
     def grammar(self, average: TsgAverage) -> WeightedGrammar:
         """The grammar of the mean: the transform, or the truncated grammar."""
@@ -288,7 +318,11 @@ class TsgPhase:
 
     def sampling(self, material: TsgMaterial) -> TsgSampling:
         """Sampling with empty restaurants."""
-        return TsgSampling(material, self.settings)
+        if material.opened is None:
+            return TsgSampling(material, self.settings)
+        from tsgkit.inference.open_trees import OpenTsgSampling  # noqa: PLC0415 - built on this module
+
+        return OpenTsgSampling(material, self.settings)
 
     def begin(self, before: TsgMaterial) -> TsgSampling:
         """Begin with the first state, or with the initial sites that the settings ask for."""
@@ -317,12 +351,18 @@ class TsgEntry(ModelEntry):
     settings = TsgSettings
     panels: ClassVar[tuple[str, ...]] = ("training", "sizes", "fragments", "derivations")
     phase: ClassVar[type[TsgPhase]] = TsgPhase
+    takes_open_trees = True
 
     def phases(self, settings: TsgSettings) -> Sequence[Phase]:
         return [self.phase(settings)]
 
     def material(self, corpus: FlatCorpus, settings: TsgSettings, *, seed: int, threads: int) -> TsgMaterial:
-        return TsgMaterial(corpus, with_base(number_rules(corpus), settings.base), seed, threads)
+        part = OpenPart.of_corpus(corpus)
+        if part is None:
+            return TsgMaterial(corpus, with_base(number_rules(corpus), settings.base), seed, threads)
+        table = RuleTable.of_corpus(corpus, part)
+        trees = with_base(table.trees(trees_of_corpus(corpus, table)), settings.base)
+        return TsgMaterial(corpus, trees, seed, threads, opened=OpenMaterial(part, table))
 
     def begin_with(self, start: Start, material: TsgMaterial, settings: TsgSettings) -> TsgMaterial:
         """The trees with the start's derivations; those that it does not have are drawn from its grammar."""
@@ -345,6 +385,8 @@ class TsgEntry(ModelEntry):
         return FragmentTable.of_sample(model)
 
     def correction(self, model: Model) -> DerivationCorrection:
+        if model.corpus is not None and OpenPart.of_corpus(model.corpus) is not None:
+            raise UsageError("a model whose training had sentences without trees cannot correct its samples")
         return DerivationCorrection(model, base_of(model))
 
 

@@ -1,6 +1,6 @@
 """The CFG rules of a corpus and how often each occurs: what every model starts from."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -119,6 +119,19 @@ class TreeArrays:
     @property
     def n_trees(self) -> int:
         return len(self.tree_start) - 1
+
+    def with_nodes(
+        self,
+        *,
+        label: np.ndarray,
+        rule: np.ndarray,
+        left: np.ndarray,
+        right: np.ndarray,
+        parent: np.ndarray,
+        tree_start: np.ndarray,
+    ) -> "TreeArrays":
+        """Other trees over the same rules, whose arrays are shared."""
+        return replace(self, label=label, rule=rule, left=left, right=right, parent=parent, tree_start=tree_start)
 
     def foot_probability(self) -> np.ndarray:
         """For every rule, its base probability at the top of an auxiliary tree, a given child being the foot.

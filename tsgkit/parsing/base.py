@@ -18,10 +18,10 @@ from nltk.tree import ProbabilisticTree, Tree
 from tsgkit._work_limit import WorkLimit
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.models.model import Model
-from tsgkit.parsing.constraints import GivenBracket
 from tsgkit.parsing.parse import Parse
 from tsgkit.parsing.settings import ParserSettings
 from tsgkit.streams import until_failure
+from tsgkit.treebank.partial import GivenBracket
 from tsgkit.treebank.trees import same_tree
 
 P = TypeVar("P", bound="SentenceParser")

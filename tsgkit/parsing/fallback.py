@@ -7,10 +7,10 @@ import numpy as np
 from tsgkit._chart import Chart
 from tsgkit._derivations import best_part, best_symbols
 from tsgkit.grammar import WeightedGrammar
-from tsgkit.parsing.constraints import Span
 from tsgkit.parsing.lexical import Entries
 from tsgkit.parsing.rows import project
 from tsgkit.treebank.binarize import undo_label
+from tsgkit.treebank.partial import Span
 
 
 def unmet_spans(chart: Chart, spans: Iterable[Span]) -> list[Span]:

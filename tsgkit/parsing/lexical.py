@@ -15,8 +15,8 @@ from tsgkit._grammar_index import GrammarIndex
 from tsgkit._rule_arrays import order_by_last, rules_of
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.grammar.weighted import GrammarError
-from tsgkit.parsing.constraints import GivenBracket
 from tsgkit.treebank.binarize import undo_label
+from tsgkit.treebank.partial import GivenBracket
 
 # How much less a tag other than the given one counts when tags are soft.
 SOFT_FACTOR = 0.01

@@ -24,13 +24,13 @@ from tsgkit.distributed.base import Shared
 from tsgkit.errors import UsageError
 from tsgkit.models.model import Model
 from tsgkit.parsing.base import Sentence, SentenceParser
-from tsgkit.parsing.constraints import bracketed_sentence
 from tsgkit.parsing.parse import Parse
 from tsgkit.parsing.product import parser_of
 from tsgkit.parsing.settings import ParserSettings
 from tsgkit.treebank.brackets import format_tree
 from tsgkit.treebank.dependencies import conllu_block, dependencies_of
 from tsgkit.treebank.heads import HeadRules
+from tsgkit.treebank.partial import bracketed_sentence
 from tsgkit.treebank.trees import Bracket, Child, brackets_of, is_preterminal, preorder, rebuild
 
 WORD = re.compile(r"[^ \t\r\n\f\v]+")

@@ -11,7 +11,7 @@ from typing import Any
 
 from nltk.tree import Tree
 
-from tsgkit.parsing.constraints import GivenBracket
+from tsgkit.treebank.partial import GivenBracket
 from tsgkit.treebank.trees import Bracket, brackets_of
 
 FALLBACKS = ("empty", "coarse", "glued", "brackets", "flat", "timeout")

@@ -23,17 +23,10 @@ from tsgkit._work_limit import WorkLimit
 from tsgkit.errors import OutOfTimeError, UsageError
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.models.closing import UNKNOWN
+from tsgkit.models.constraints import LabelAutomata
 from tsgkit.models.model import AnyModel, Model, model_of
 from tsgkit.parsing.base import SentenceParser, require_words, sharing_copy
-from tsgkit.parsing.constraints import (
-    GivenBracket,
-    LabelAutomata,
-    Span,
-    StateCodes,
-    by_span,
-    require_brackets,
-    with_brackets,
-)
+from tsgkit.parsing.constraints import StateCodes, with_brackets
 from tsgkit.parsing.engine import Cascade, Engine
 from tsgkit.parsing.fallback import flat_rows, glued_rows, unmet_spans
 from tsgkit.parsing.lexical import LexicalTable, SentenceEntries
@@ -44,6 +37,7 @@ from tsgkit.parsing.search import Candidate, LogCorrection, Search
 from tsgkit.parsing.settings import ParserSettings
 from tsgkit.treebank.binarize import undo_label
 from tsgkit.treebank.clean import chain_parts
+from tsgkit.treebank.partial import GivenBracket, Span, by_span, require_brackets
 from tsgkit.treebank.trees import Bracket
 from tsgkit.treebank.trees import words as words_of
 

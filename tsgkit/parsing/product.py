@@ -19,7 +19,6 @@ from tsgkit.errors import OutOfTimeError, UsageError
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.models.model import AnyModel, Model
 from tsgkit.parsing.base import SentenceParser, require_words, results_of, sharing_copy
-from tsgkit.parsing.constraints import GivenBracket, require_brackets
 from tsgkit.parsing.engine import Guide
 from tsgkit.parsing.lexical import SentenceEntries
 from tsgkit.parsing.objectives import PRODUCTS, Needs
@@ -31,6 +30,7 @@ from tsgkit.parsing.settings import ParserSettings
 from tsgkit.parsing.votes import Ballot, Product, Vote
 from tsgkit.treebank import Preparation
 from tsgkit.treebank.binarize import undo_label
+from tsgkit.treebank.partial import GivenBracket, require_brackets
 from tsgkit.treebank.trees import Bracket
 
 # Models of one treebank share most labels, and many words even where their training trees are different ones.
