@@ -14,9 +14,11 @@ from nltk.tree import Tree
 import tsgkit
 from tsgkit.errors import TreebankError, TsgkitError, UsageError
 from tsgkit.estimators import NotFittedError
+from tsgkit.evaluation import compare
 from tsgkit.models.model import Model
 from tsgkit.parsing.product import ProductParser
-from tsgkit.report import derivation_of
+from tsgkit.report import Deriver, derivation_of
+from tsgkit.treebank.presets import load_preset
 
 SENTENCE = ["the", "old", "man", "smiled", "."]
 BRACKETS = "(S (NP (PRP I)) (VP (VBD ran)))"
@@ -145,6 +147,8 @@ def test_reprs_are_one_line(cfg):
     model = cfg.model
     shown = [cfg, model, model.stages[0], model.grammar, model.preparation.lexicon, cfg.parser, cfg.evaluation_]
     shown += [cfg.parse(SENTENCE), tsgkit.draw(BRACKETS), ProductParser([model, model])]
+    shown += [cfg.fragments(), Deriver(cfg), derivation_of(cfg, cfg.parse(SENTENCE).tree), load_preset("cess")]
+    shown.append(compare(cfg.evaluation_, cfg.evaluation_, n_resamples=10))
     for value in shown:
         assert "\n" not in repr(value)
         assert len(repr(value)) < 250

@@ -349,7 +349,7 @@ def one_line(tree: str | Tree | None) -> str:
     return format_tree(tree)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """Two systems on the same gold trees.
 
@@ -366,6 +366,10 @@ class Comparison:
     evalb: BootstrapTest
     strict: BootstrapTest
     aligned: BootstrapTest
+
+    def __repr__(self) -> str:
+        f1 = f"aligned F1 {self.first.aligned.f1:.2f} and {self.second.aligned.f1:.2f}"
+        return f"<Comparison: {f1}, difference {self.aligned.difference:.2f}, p = {self.aligned.p_value:.4f}>"
 
     def table(self) -> str:
         """Both systems side by side, with the differences and their significance."""

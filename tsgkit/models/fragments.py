@@ -92,7 +92,7 @@ class Fragment:
         return words(self.tree)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FragmentTable:
     """All fragments of a model; they are called by their numbers.
 
@@ -134,6 +134,9 @@ class FragmentTable:
     uses: np.ndarray | None = None
     corpus: FlatCorpus | None = None
     measure: str = "count"
+
+    def __repr__(self) -> str:
+        return f"<FragmentTable of {len(self.counts)} fragments, {len(self.labels)} labels>"
 
     @classmethod
     def of_sample(cls, model: Model) -> "FragmentTable":

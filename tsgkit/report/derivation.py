@@ -21,7 +21,7 @@ from tsgkit.parsing.known_tree import KnownTreeParser, NoDerivationError
 from tsgkit.treebank.trees import words
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Derivation:
     """The most probable derivation of a tree.
 
@@ -64,6 +64,9 @@ class Derivation:
     counts: list[float]
     measure: str
 
+    def __repr__(self) -> str:
+        return f"<Derivation of {len(self.words)} words, {len(self.steps)} fragments>"
+
     @cached_property
     def step_of_node(self) -> list[int]:
         """The number of the fragment of every node."""
@@ -105,6 +108,9 @@ class Deriver:
         entry = entry_of(self.model)
         self.table, self.reader = entry.fragments(self.model), entry.derivations(self.model)
         self.table.number_of  # noqa: B018 - computed now, before threads share it
+
+    def __repr__(self) -> str:
+        return f"<Deriver of {self.model!r}>"
 
     def derive(self, tree: Tree) -> Derivation | None:
         """The best derivation of a tree as annotated (or as parsed); ``None`` if cleaning removes all its words.

@@ -27,7 +27,7 @@ SECTIONS = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Preset:
     """The settings of a treebank.
 
@@ -78,6 +78,9 @@ class Preset:
     rules: str | None = None
     punctuation: tuple[str, ...] = ()
     parameters: str = "collins"
+
+    def __repr__(self) -> str:
+        return f"<Preset {self.name}: {self.title}>"
 
     @property
     def head_rules(self) -> str:
