@@ -122,7 +122,7 @@ def train(
     minutes : float, optional
         A budget of time: the numbers of splits and sweeps are chosen so that the training fits into it.
     callback : callable, optional
-        Called with a `tsgkit.estimators.Progress` after every iteration; the training stops when it returns True.
+        Called with a `tsgkit.inference.callbacks.Progress` after every iteration; training stops if it returns True.
     **settings
         Parameters of the estimator: settings of the model, `threads`, `treebank`, `cleaning`, `binarization`,
         `unknown` and `parsing`.

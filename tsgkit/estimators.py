@@ -8,8 +8,7 @@ settings classes of the models hold the defaults. The interface is that of sciki
 import copy
 import inspect
 import os
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
@@ -26,10 +25,10 @@ from tsgkit.estimator_parameters import (
 )
 from tsgkit.evaluation import Evaluation, Parameters
 from tsgkit.inference.budget import within
+from tsgkit.inference.callbacks import Callback, watch_of
 from tsgkit.inference.chains import Plan
 from tsgkit.inference.entry import MODELS, ModelEntry, entry_of
 from tsgkit.inference.loop import RunInMemory
-from tsgkit.inference.phases import Record
 from tsgkit.inference.recipes import RECIPES
 from tsgkit.inference.settings import Settings
 from tsgkit.inference.start import Start
@@ -63,36 +62,6 @@ N_BEST_FRAGMENTS = 8
 
 
 @dataclass(frozen=True)
-class Progress:
-    """How far a training is.
-
-    Attributes
-    ----------
-    iteration, iterations : int
-        The iteration that was just done, counted from 1, and the number of all.
-    record : dict of str to float
-        The quantities that the model records, as ``log_joint``.
-    seconds : float
-        Since the training began.
-    """
-
-    iteration: int
-    iterations: int
-    record: Record
-    seconds: float
-
-    @property
-    def log_joint(self) -> float:
-        """The log of the joint probability of trees and derivations."""
-        return self.record["log_joint"]
-
-    @property
-    def seconds_left(self) -> float:
-        """An estimate, from the time that the iterations so far have taken."""
-        return self.seconds / self.iteration * (self.iterations - self.iteration)
-
-
-@dataclass(frozen=True)
 class RunOptions(Checked):
     """What a training needs besides the settings of its model."""
 
@@ -103,10 +72,6 @@ class RunOptions(Checked):
         super().__post_init__()
         self.require("seed", 0 <= self.seed < 1 << 63, "must be at least 0 and below 2^63")
         self.require_least(1, "threads")
-
-
-# Gets the progress after every iteration; training stops if it returns True.
-Callback = Callable[[Progress], bool | None]
 
 
 class NotFittedError(UsageError, ValueError, AttributeError):
@@ -514,18 +479,6 @@ class Estimator:
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._model is not None
-
-
-def watch_of(callback: Callback | None, iterations: int) -> Callable[[int, Record], bool]:
-    """The callback of the training loop that calls that of a user."""
-    started = time.perf_counter()
-
-    def watch(iteration: int, record: Record) -> bool:
-        if callback is None:
-            return False
-        return callback(Progress(iteration, iterations, record, time.perf_counter() - started)) is True
-
-    return watch
 
 
 class CFG(Estimator):

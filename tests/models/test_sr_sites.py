@@ -147,13 +147,25 @@ def test_posterior(bank, options, move):
 @pytest.mark.parametrize("move", ["blocked", "batches", "joint", "local"])
 def test_tables_have_the_sizes_that_they_should(move, stop, kind):
     """Of the customers and tables of a dish, the sizes of its tables depend on the discount alone."""
+    assert_sizes(move, stop, kind, discount=0.7, n_sweeps=20000)
+
+
+@pytest.mark.slow
+@pytest.mark.statistics
+def test_tables_of_batches_have_the_sizes_that_they_should():
+    """Longer: a wrong choice among tables of the same size changes the frequencies of sizes by a few percent."""
+    assert_sizes("batches", 0.9, "dish", discount=0.3, n_sweeps=120_000)
+
+
+def assert_sizes(move, stop, kind, *, discount, n_sweeps):
+    """Compare the sizes of the tables of a kind of dishes with the exact ones."""
     case = Case("repeated")
-    sampler, discount = case.sampler, 0.7
+    sampler = case.sampler
     sampler.set_parameters(np.vstack([np.full(sampler.n_pairs, discount), sampler.parameters()[1]]))
     sampler.set_stops(np.full(sampler.n_labels, stop))
     sampler.start(np.searchsorted(case.subcategories.label, case.trees.label))
     seen = []
-    for iteration in range(20000):
+    for iteration in range(n_sweeps):
         MOVES[move](sampler, iteration)
         if iteration % 5 == 0:
             sizes = defaultdict(tuple)

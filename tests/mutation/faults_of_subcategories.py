@@ -20,6 +20,7 @@ BACK_OFF_TESTS = "tests/models/test_back_off.py"
 SPLIT_TESTS = "tests/models/test_split_sampler.py"
 SITE_TESTS = "tests/models/test_sr_sites.py"
 SUFFIX_TESTS = "tests/models/test_suffixes.py"
+SIZE_TESTS = "tests/models/test_sr_sites.py::test_tables_of_batches_have_the_sizes_that_they_should"
 BATCH_TESTS = "tests/models/test_sr_batches.py"
 
 FAULTS = [
@@ -256,7 +257,7 @@ FAULTS = [
         "    target = rng.below(<uint64_t>(n_tables_of_size(tables_of(state, entry), entry.size) + 1))\n",
         "    target = 0\n",
         "_refined_tracking",
-        BATCH_TESTS,
+        SIZE_TESTS,
     ),
     Fault(
         "the word of a tracked table is taken for its class",
