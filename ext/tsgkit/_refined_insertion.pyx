@@ -41,7 +41,7 @@ from tsgkit._refined_state cimport Derivation, RefinedState, SweepCounts, forget
 from tsgkit._restaurant cimport LogProduct, log_of, log_product
 from tsgkit._trees cimport child, n_nodes, n_nodes_of, n_trees
 from tsgkit._types cimport index_t, symbol_t
-from tsgkit._vectors cimport fill
+from tsgkit._vectors cimport copy_vector, fill
 from tsgkit._worker_pool cimport WorkerPool
 
 
@@ -77,7 +77,7 @@ cdef cppclass TreeLinks:
 # ---- links ------------------------------------------------------------------------------------------------------
 
 cdef int open_insertions(const RefinedState* state, Insertions* insertions) except -1 nogil:
-    insertions.trees = state.trees
+    copy_vector(state.trees, insertions.trees)
     fill(insertions.foot, n_nodes(&state.trees), <uint8_t>NO_FOOT)
     return 0
 
@@ -126,8 +126,9 @@ cdef void insert_at(RefinedState* state, Insertions* insertions, symbol_t node, 
 
 
 cdef int link_insertions(RefinedState* state, Insertions* insertions) except -1 nogil:
-    cdef vector[uint8_t] foot = insertions.foot
+    cdef vector[uint8_t] foot
     cdef index_t tree, node
+    copy_vector(insertions.foot, foot)
     for tree in range(n_trees(&state.trees)):
         restore_tree(state, insertions, tree)
     for node in range(n_nodes(&state.trees)):

@@ -11,7 +11,7 @@ from tsgkit._backoff import level_names, level_number
 from tsgkit._refined_rules import validate_order
 from tsgkit.checks import checked_rows, count_customers, require_discounts, require_strengths
 
-from libc.stdint cimport int32_t, uint64_t
+from libc.stdint cimport int16_t, int32_t, uint64_t
 from libcpp.vector cimport vector
 
 from tsgkit._backoff cimport (
@@ -425,6 +425,8 @@ cdef class RefinedSampler:
     cdef dict seating_of_dishes(self):
         cdef size_t number, table, item
         cdef InlineVector[SizeCount]* by_size
+        # A loop over the vector itself, which is no variable, would copy it first, and could not report a failure.
+        cdef const vector[int16_t]* drawn
         plain, refined, refinement = [], [], []
         for number in range(self.state.dishes.size()):
             if self.state.dishes[number].fragment < 0:
@@ -436,7 +438,8 @@ cdef class RefinedSampler:
                 continue
             for table in range(self.state.dishes[number].refined.size()):
                 refined.append((number, self.state.dishes[number].refined[table].size))
-                refinement.extend([value for value in self.state.dishes[number].refined[table].refinement])
+                drawn = &self.state.dishes[number].refined[table].refinement
+                refinement.extend([drawn[0][item] for item in range(drawn.size())])
         return {
             "dish": np.array(plain, dtype=np.int32).reshape(-1, 3),
             "refined": np.array(refined, dtype=np.int32).reshape(-1, 2),
@@ -515,12 +518,15 @@ cdef class RefinedSampler:
     def checked_cells(self, int level, rows):
         """Rows of cells and tables of a level, refused where they do not fit the trees."""
         cdef index_t n_word_classes = n_classes(&self.state.rules), n_rule_levels = self.state.rules.n_rule_levels
+        cdef const vector[symbol_t]* first_context
+        cdef size_t number
         trees = self.trees
         # A table holds no more customers than there are nodes, and there are no more tables.
         most = [len(trees.label) + 1] * 2
         if level < n_rule_levels:
             rows = checked_rows(rows, [0, 0, 0, 0, 1, 1], [trees.n_rules, *[MOST_SUBCATEGORIES] * 3, *most])
-            n_contexts = np.diff([value for value in self.state.rules.levels[level].first_context])
+            first_context = &self.state.rules.levels[level].first_context
+            n_contexts = np.diff([first_context[0][number] for number in range(first_context.size())])
             n_symbols = np.bincount(self.symbol_labels(), minlength=self.n_labels)
             for column, (label, n_values) in enumerate((
                 (trees.rule_label, n_contexts), (trees.rule_left_label, n_symbols),

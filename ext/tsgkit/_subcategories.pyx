@@ -285,7 +285,11 @@ cdef class SplitSampler:
 
     def restaurant_of_cells(self, kind):
         """The restaurant of every cell of a kind."""
-        return np.array([value for value in self.level_of(kind).restaurant_of_cell], dtype=np.int64)
+        # A loop over the vector itself, which is no variable, would copy it first, and could not report a failure.
+        cdef const Level* level = self.level_of(kind)
+        cdef size_t cell
+        numbers = [level.restaurant_of_cell[cell] for cell in range(level.restaurant_of_cell.size())]
+        return np.array(numbers, dtype=np.int64)
 
     def probabilities(self):
         """The predictive probability of every cell of the first level; 0 for options that a group does not have."""

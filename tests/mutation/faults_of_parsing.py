@@ -15,6 +15,7 @@ POSTERIORS = "ext/tsgkit/_posteriors.pyx"
 TREE_RANKING = "ext/tsgkit/_tree_ranking.pyx"
 TREE_OPTIONS = "ext/tsgkit/_tree_options.pyx"
 CELL_CLOSING = "ext/tsgkit/_cell_closing.pyx"
+CONSTRAINTS = "ext/tsgkit/_constraints.pyx"
 TREE_SCORE = "ext/tsgkit/_tree_score.pyx"
 VECTORS = "ext/tsgkit/vector_kernels.hpp"
 
@@ -23,6 +24,7 @@ PRUNING_TESTS = "tests/parsing/test_pruning.py"
 DERIVATION_TESTS = "tests/parsing/test_derivations.py"
 FOREST_TESTS = "tests/parsing/test_forest.py"
 OOM_TESTS = "tests/oom/test_oom.py::test_kernels"
+CONSTRAINT_TESTS = "tests/parsing/test_constraints.py"
 RANKING_TESTS = "tests/parsing/test_tree_ranking.py"
 CLOSING_TESTS = "tests/models/test_closing.py"
 TREE_SCORE_TESTS = "tests/parsing/test_tree_score.py"
@@ -37,7 +39,14 @@ FAULTS = [
         "_inside _outside _posteriors",
         CHART_TESTS,
     ),
-    Fault("a row does not grow", CELLS, "    slot.high = end\n", "", "_inside", CHART_TESTS),
+    Fault(
+        "a row does not grow",
+        CELLS,
+        "    slot.low, slot.high = min(slot.low, end), max(slot.high, end)\n",
+        "    slot.low = min(slot.low, end)\n",
+        "_inside",
+        CHART_TESTS,
+    ),
     Fault(
         "cycles closed by the best path in sums",
         SEMIRING,
@@ -81,8 +90,8 @@ FAULTS = [
     Fault(
         "the share of a label is that of its last symbol",
         PRUNING,
-        "                shares[label] = plus(semiring, shares[label], share)\n",
-        "                shares[label] = share\n",
+        "        shares[0][label] = plus(semiring, shares[0][label], share)\n",
+        "        shares[0][label] = share\n",
         "_pruning",
         PRUNING_TESTS,
     ),
@@ -98,8 +107,8 @@ FAULTS = [
     Fault(
         "derivations with swapped children",
         DERIVATIONS,
-        "    return node_of(choice.right, choice.split, node.end)\n",
-        "    return node_of(choice.left, choice.split, node.end)\n",
+        "    return node_of(choice.right, choice.split, choice.end)\n",
+        "    return node_of(choice.left, choice.split, choice.end)\n",
         "_derivations",
         DERIVATION_TESTS,
     ),
@@ -114,8 +123,8 @@ FAULTS = [
     Fault(
         "posterior of a unary rule without its child",
         POSTERIORS,
-        "posterior = grammar.down.weight[edge] * collector.outside[symbol] * inside_of(cells, start, end, child)\n",
-        "posterior = grammar.down.weight[edge] * collector.outside[symbol]\n",
+        "grammar.down.weight[edge] * collector.outside[symbol] * inside_of(cells, start, end, child))\n",
+        "grammar.down.weight[edge] * collector.outside[symbol])\n",
         "_posteriors",
         FOREST_TESTS,
     ),
@@ -208,5 +217,22 @@ FAULTS = [
         "        pass\n",
         "_tree_options",
         RANKING_TESTS,
+    ),
+    # ---- brackets that trees must have
+    Fault(
+        "spans that cross a bracket from the left are filled",
+        CONSTRAINTS,
+        "if (start < span.start < end < span.end) or (span.start < start < span.end < end):",
+        "if span.start < start < span.end < end:",
+        "_constraints",
+        CONSTRAINT_TESTS,
+    ),
+    Fault(
+        "a unary rule in a constrained span without its child",
+        POSTERIORS,
+        "                weight * collector.outside[symbol] * inside_of(\n                    cells, start, row_of(cells.constraints, span, before), child))\n",
+        "                weight * collector.outside[symbol])\n",
+        "_posteriors",
+        CONSTRAINT_TESTS,
     ),
 ]
