@@ -211,6 +211,7 @@ def test_refined_insertion(bench, tmp_path):
     assert all("*" in row[0] for row in found)
     record = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["tables"]
     assert [record["refined"]["rows"], record["refined-auxiliary"]["rows"]] == [rows, found]
+    assert sum(int(row[1]) for row in record["refined-beside"]["rows"]) <= int(rows[1][6])
 
 
 @pytest.mark.slow
