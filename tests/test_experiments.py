@@ -7,7 +7,7 @@ import re
 import pytest
 from nltk.tree import Tree
 
-from tsgkit.treebank import write_trees
+from tsgkit.treebank import load, write_trees
 
 NAMES = ("cohn2010", "shindo2011", "shindo2012", "headline")
 JAVA = """#!/bin/sh
@@ -166,3 +166,25 @@ def test_the_sample_of_nltk(treebanks, penn_sample):
         assert [tree.leaves() for tree in found.part(part)] == [
             Tree.fromstring(line).leaves() for line in text.splitlines()
         ]
+
+
+def test_students_of_raw_text(tmp_path):
+    """Stages are made once, in whatever order they are asked for, and a student has all the trees."""
+    lessons = importlib.import_module("tools.experiments.lessons")
+    (tmp_path / "trees" / "craft").mkdir(parents=True)
+    write_trees(load("village", "train")[:70], tmp_path / "trees" / "craft" / "train.mrg")
+    write_trees(load("village", "dev")[:10], tmp_path / "trees" / "craft" / "dev.mrg")
+    school = lessons.School(tmp_path / "stages", tmp_path / "trees", tmp_path / "brown")
+    school.folder.mkdir()
+    lesson = lessons.Lesson(gold=40, raw=20, schedule="2+0", student_schedule="2+0", teachers=2, copies=2)
+    figures = school.lesson(lesson)
+    assert 80 < figures["trees"] <= 100
+    assert figures["new_words"] > 0
+    made = sorted(path.name for path in school.folder.iterdir())
+    assert school.lesson(lesson) == figures
+    assert sorted(path.name for path in school.folder.iterdir()) == made
+    # Half of the sentences, those that the teachers are surest of.
+    chosen = lessons.replace(lesson, select="confident")
+    assert len(school.chosen(chosen)) == (len(school.chosen(lesson)) + 1) // 2
+    sure = [confidence for line, confidence in school.parses(lesson) if line in school.chosen(chosen)]
+    assert min(sure) >= sorted(confidence for line, confidence in school.parses(lesson) if line)[-len(sure)]

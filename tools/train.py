@@ -35,7 +35,7 @@ Raw text (tsg, insertion and srtsg):
   --raw=FILE               also learn from these sentences, one per line (plain, gzip or xz; can be repeated): models
                            that are trained on the treebank, the teachers, parse them by their product, and MODEL is
                            trained on the treebank and these trees; --jobs and --backend hold for the teachers too
-  --raw-sentences=N        use at most N sentences, the first ones [default: 10000]
+  --raw-sentences=N        use at most N sentences, the first ones [default: 5000]
   --raw-max-length=N       omit sentences with more than N words [default: 60]
   --raw-tokenize           split the text into words as in the Penn Treebank
   --teachers=N             number of teachers, with seeds spawned from --seed: MODEL.teachers.chain01, ...

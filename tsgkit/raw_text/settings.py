@@ -22,7 +22,7 @@ class RawTextSettings(Checked):
     """
 
     teachers: int = 4
-    sentences: int = 10_000
+    sentences: int = 5_000
     max_length: int = 60
     tokenize: bool = False
 
