@@ -198,8 +198,8 @@ def parse(
     >>> model = train("village:train", model="cfg")
     >>> [each.fallback or "ok" for each in parse([["I", "ran", "."], ["He", "smiled", "."]], model)]
     ['ok', 'ok']
-    >>> print(parse([["He", "smiled", "."]], model, brackets=[[("VP", 1, 3)]])[0].tree)
-    (TOP (S (NP (PRP He)) (VP (VBD smiled) (. .))))
+    >>> print(parse([["He", "smiled", "."]], model, brackets=[[("VP", 1, 2)]])[0].tree)
+    (TOP (S (NP (PRP He)) (VP (VBD smiled)) (. .)))
     >>> parse("I ran .", model)
     Traceback (most recent call last):
         ...
