@@ -22,9 +22,9 @@ from libcpp.vector cimport vector
 
 from tsgkit._backoff cimport (
     MOST_LEVELS, MOST_SUBCATEGORIES, NOT_SEEN, Address, BackOff, Level, RefinedRule, class_base_array, class_level,
-    copy_class_base, copy_rules,
-    fill_table_arrays, label_class_level, n_classes, n_pairs, n_rules, n_symbols, open_restaurants, parameters_of,
-    restaurants_of, set_parameters_of, word_base, word_level,
+    copy_class_base, copy_rules, fill_table_arrays, label_class_level, label_class_probability, n_classes, n_pairs,
+    n_rules, n_symbols, open_restaurants, parameters_of, predictive_at, restaurants_of, set_parameters_of, word_base,
+    word_level,
 )
 from tsgkit._random cimport Rng, Stream
 from tsgkit._restaurant cimport Restaurant, SeatingLog, TableArray, Tables, denominator, new_weight, rollback
@@ -265,6 +265,22 @@ cdef inline double word_base_of(const BackOff* b, symbol_t rule, symbol_t parent
     return word_base(b, &address)
 
 
+cdef void fill_word_bases(const BackOff* b, symbol_t rule, double* result) noexcept nogil:
+    """The same for every subcategory of the parent. Those of J_x and W do not depend on it."""
+    cdef symbol_t label = b.rule_label[rule], parent
+    cdef double below, word
+    cdef RefinedRule refined
+    cdef Address address
+    refined.rule, refined.parent, refined.left, refined.right = rule, 0, 0, 0
+    begin_address(b, &refined, &address)
+    below = label_class_probability(b, &address)
+    word = predictive_at(b, word_level(b), &address.of_word, b.class_word_base[address.word_class])
+    for parent in range(n_subcategories(b, label)):
+        result[parent] = b.lexical_share[label] * predictive_at(b, class_level(b), &address.of_class, below) * word
+        address.of_class.restaurant += 1
+        address.of_class.cell += n_classes(b)
+
+
 cdef void fill_base_sums(
     const BackOff* b, symbol_t rule, const double* left, const double* right, double* result
 ) noexcept nogil:
@@ -315,8 +331,7 @@ cdef void sums(const BackOff* b, symbol_t rule, const double* left, const double
     cdef const Restaurant* restaurants
     cdef double of_seen[MOST_SUBCATEGORIES]
     if b.rule_class[rule] >= 0:
-        for parent in range(n_parents):
-            result[parent] = word_base_of(b, rule, parent)
+        fill_word_bases(b, rule, result)
     else:
         fill_base_sums(b, rule, left, right, result)
     if b.n_used == 0:

@@ -19,7 +19,9 @@ from libc.math cimport exp, pow
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libcpp.vector cimport vector
 
-from tsgkit._backoff cimport Address, BackOff, Level, Place, word_base
+from tsgkit._backoff cimport (
+    Address, BackOff, Level, Place, class_level, label_class_probability, predictive_at, word_level,
+)
 from tsgkit._fragments cimport prefetch
 from tsgkit._random cimport RNG_SPLIT_TREE, RNG_SPLIT_TREE_ORDER, Rng, random_order, rng_for
 from tsgkit._restaurant cimport (
@@ -370,14 +372,20 @@ cdef inline int fill_rule_bases(const SplitState* s, int32_t number, double* bas
 
 
 cdef inline int fill_word_bases(const SplitState* s, int32_t number, double* base) noexcept nogil:
-    """The same of a word with a class, whose options always differ."""
+    """The same of a word with a class, whose options always differ; those of J_x and W do not depend on them."""
+    cdef const BackOff* b = &s.back_off
+    cdef double below, word, of_class
     cdef Address address
+    cdef int option
     fill_address(s, number, 0, &address)
-    base[0] = word_base(&s.back_off, &address)
+    below = label_class_probability(b, &address)
+    word = predictive_at(b, word_level(b), &address.of_word, b.class_word_base[address.word_class])
     base[1] = 0.0
-    if s.n_options[s.blocks[number].group] > 1:
-        fill_address(s, number, 1, &address)
-        base[1] = word_base(&s.back_off, &address)
+    for option in range(s.n_options[s.blocks[number].group]):
+        of_class = predictive_at(b, class_level(b), &address.of_class, below)
+        base[option] = b.lexical_share[address.label] * of_class * word
+        address.of_class.restaurant += 1
+        address.of_class.cell += 1
     return 2
 
 

@@ -23,7 +23,7 @@ FEWEST_SWEEPS = 10
 
 @dataclass(frozen=True)
 class Schedule:
-    """The phases of the training for treebanks of a size; see docs/results/scaling.rst for why.
+    """The phases of the training for treebanks of a size; see docs/results/size.rst for why.
 
     Attributes
     ----------

@@ -10,6 +10,7 @@ import numpy as np
 
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.models.closing import learn_closing
+from tsgkit.models.distinct import distinct_rows
 from tsgkit.models.model import Model, Stage
 from tsgkit.models.rules import RuleCounts, count_rules
 from tsgkit.treebank import FlatCorpus
@@ -96,9 +97,9 @@ def project_rules(rules: RuleCounts, label_map: np.ndarray, n_labels: int) -> Ru
     for kind, n_label_columns in (("binary", 3), ("unary", 2), ("lexical", 1)):
         rows = getattr(rules, kind).copy()
         rows[:, :n_label_columns] = label_map[rows[:, :n_label_columns]]
-        merged, inverse = np.unique(rows, axis=0, return_inverse=True)
-        counts = np.bincount(inverse.ravel(), weights=getattr(rules, f"{kind}_count"), minlength=len(merged))
-        parts[kind], parts[f"{kind}_count"] = merged.astype(np.int32), counts
+        first, place, _ = distinct_rows(rows.T)
+        counts = np.bincount(place, weights=getattr(rules, f"{kind}_count"), minlength=len(first))
+        parts[kind], parts[f"{kind}_count"] = rows[first].astype(np.int32), counts
     return RuleCounts(**parts, root=int(label_map[rules.root]), n_labels=n_labels)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from tsgkit._trees import validate_trees
 from tsgkit.errors import TreebankError
+from tsgkit.models.distinct import distinct_rows
 from tsgkit.treebank import FlatCorpus
 from tsgkit.treebank.binarize import undo_label
 from tsgkit.treebank.prepare import preparation_of
@@ -74,8 +75,8 @@ def count_rules(corpus: FlatCorpus) -> RuleCounts:
 
 
 def unique_rows(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    rows, counts = np.unique(np.stack(columns, axis=1), axis=0, return_counts=True)
-    return rows.astype(np.int32), counts
+    first, _, counts = distinct_rows(columns)
+    return np.stack(columns, axis=1)[first].astype(np.int32), counts
 
 
 @dataclass(frozen=True)
@@ -163,11 +164,12 @@ def number_rules(corpus: FlatCorpus) -> TreeArrays:
     parent[corpus.child] = np.repeat(np.arange(corpus.n_nodes), n_children)
     child_labels = [np.where(child >= 0, corpus.label[child], -1) for child in (left, right)]
     columns = np.stack([corpus.label, *child_labels, corpus.word], axis=1)
-    rules, rule, counts = np.unique(columns, axis=0, return_inverse=True, return_counts=True)
+    first_of, rule, counts = distinct_rows(columns.T)
+    rules = columns[first_of]
     totals = np.bincount(rules[:, 0], weights=counts)
     return TreeArrays(
         label=corpus.label,
-        rule=rule.ravel().astype(np.int32),
+        rule=rule.astype(np.int32),
         left=left,
         right=right,
         parent=parent,

@@ -12,6 +12,7 @@ from tsgkit._refined_insertion_sampler import RefinedInsertionSampler
 from tsgkit._refined_sampler import RefinedSampler
 from tsgkit.checks import checked_rows, require_amounts
 from tsgkit.models.back_off import Levels
+from tsgkit.models.distinct import distinct_rows
 from tsgkit.models.rules import TreeArrays
 from tsgkit.models.srtsg import Words, restored_sums
 
@@ -57,10 +58,11 @@ class WeightTable:
     def add(self, rows: np.ndarray, weight: np.ndarray) -> None:
         """Add weights to those of existing rows, and new rows."""
         rows = np.concatenate([self.rows, rows])
-        self.rows, place = np.unique(rows, axis=0, return_inverse=True)
+        first, place, _ = distinct_rows(rows.T)
+        self.rows = rows[first]
         weights = np.concatenate([self.weight, weight])
         # Of nothing at all, numpy's sums are whole numbers.
-        self.weight = np.bincount(place.ravel(), weights=weights, minlength=len(self.rows)).astype(np.float64)
+        self.weight = np.bincount(place, weights=weights, minlength=len(first)).astype(np.float64)
 
     def found(self, rows: np.ndarray) -> np.ndarray:
         """The weights of these rows, 0 for missing ones."""

@@ -29,6 +29,7 @@ from tsgkit.models.back_off import (
     Levels,
     RefinedSymbols,
 )
+from tsgkit.models.distinct import distinct_rows
 from tsgkit.models.rules import TreeArrays
 from tsgkit.models.srtsg import (
     RefinedGrammar,
@@ -109,9 +110,8 @@ class SiteGrammar:
         self.word_restaurant = np.arange(trees.n_rules)
         is_word = words.rule_class >= 0
         if is_word.any():
-            tags = np.stack([trees.rule_label, words.rule_class], axis=1)[is_word]
-            _, first_of, place = np.unique(tags, axis=0, return_index=True, return_inverse=True)
-            self.word_restaurant[is_word] = np.flatnonzero(is_word)[first_of[place.ravel()]]
+            first_of, place, _ = distinct_rows([trees.rule_label[is_word], words.rule_class[is_word]])
+            self.word_restaurant[is_word] = np.flatnonzero(is_word)[first_of[place]]
         self.rules = RuleLists()
         self.also_parts = np.empty(0, dtype=np.int64)  # parts that are in use, although of no fragment here
 
@@ -328,9 +328,7 @@ class SiteGrammar:
         n_cells = 2 << n_children
         first_cell = np.cumsum(n_cells) - n_cells
         # Cells without the root's subcategory are shared by rules that differ in nothing but the root's subcategory.
-        _, first_row, base_cell = np.unique(
-            np.stack([rule, left, right], axis=1), axis=0, return_index=True, return_inverse=True
-        )
+        first_row, base_cell, _ = distinct_rows([rule, left, right])
         cells = np.zeros(n_cells.sum())
         cells[first_cell] = weight
         base_cells = np.zeros(4 * len(first_row))
@@ -346,7 +344,7 @@ class SiteGrammar:
             "word_restaurant": self.word_restaurant[rule],
             "word_cell": rule,
             f"first_{REFINED.name}": np.stack([first_cell, first_cell + n_cells // 2], axis=1),
-            f"first_{UNREFINED.name}": np.stack([4 * base_cell.ravel()] * 2, axis=1),
+            f"first_{UNREFINED.name}": np.stack([4 * base_cell] * 2, axis=1),
         }
         exists = np.arange(2 * len(label)) % 2 == 0
         weights = {REFINED.name: cells, UNREFINED.name: base_cells}
@@ -379,12 +377,12 @@ class SiteGrammar:
         label[ancestor] = self.label
         own = ancestor[symbols]
         children = [np.where(child >= 0, own[child], -1) for child in (trees.left, trees.right)]
-        rows, counts = np.unique(np.stack([trees.rule, own, *children], axis=1), axis=0, return_counts=True)
-        rule, symbol, left, right = rows.T
+        columns = np.stack([trees.rule, own, *children])
+        first, _, counts = distinct_rows(columns)
+        rule, symbol, left, right = columns[:, first]
         weight, bridge = discounted(counts, symbol, n_coarse)
-        base_rows, place = np.unique(rows[:, [0, 2, 3]], axis=0, return_inverse=True)
-        base_counts = np.bincount(place.ravel())
-        base_weight, base_bridge = discounted(base_counts, trees.rule_label[base_rows[:, 0]], n_labels)
+        first_base, place, base_counts = distinct_rows([rule, left, right])
+        base_weight, base_bridge = discounted(base_counts, trees.rule_label[rule[first_base]], n_labels)
         frequency = self.means.mean("frequency")
         total = np.bincount(ancestor, weights=frequency, minlength=n_coarse)
         share = frequency / np.maximum(total, 1e-300)[ancestor]
@@ -401,7 +399,7 @@ class SiteGrammar:
             left=left,
             right=right,
             frequency=total,
-            base_weight=base_weight[place.ravel()],
+            base_weight=base_weight[place],
             base_bridge=base_bridge,
         )
         return flat, flat.grammar()
