@@ -32,8 +32,8 @@ COMMANDS = {
     "train chains": "train -q --force --model=tsg --iterations=2 --chains=2 {a.mrg} --dev={b.mrg} -o OUT",
     "parse": "parse -q {m.model} -i {text} -o OUT",
     "parse scores": "parse -q {m.model} --score={a.mrg} -o OUT",
-    "draw": "draw {a.mrg} -o OUT",
-    "draw model": "draw --model={m.model} a.mrg -o OUT",
+    "draw": "draw --format=svg {a.mrg} -o OUT",
+    "draw model": "draw --format=svg --model={m.model} a.mrg -o OUT",
     "report": "report -q {m.model} --dev={b.mrg} -o OUT",
     "compare": "compare {a.mrg} {b.mrg} {c.mrg} --params={my.prm} --html=OUT",
 }

@@ -224,7 +224,7 @@ def oracle_scores(gold: Sequence[Tree], lists: Sequence[Sequence[str]], lengths:
             for start, end in zip(ends - counts, ends, strict=True)
             if end > start
         ]
-        scores.append(100 * 2 * n_matched[chosen].sum() / (n_gold[chosen] + n_test[chosen]).sum())
+        scores.append(float(200 * n_matched[chosen].sum() / (n_gold[chosen] + n_test[chosen]).sum()))
     return scores
 
 
