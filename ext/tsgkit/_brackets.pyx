@@ -22,7 +22,6 @@ are no limits on words, brackets, depth or line length, and nothing recurses, so
 from libc.math cimport fma
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memset
-from libcpp.string cimport string
 from libcpp.vector cimport vector
 
 from tsgkit._bracket_alignment cimport align_words, are_equal_words
@@ -481,8 +480,10 @@ cdef enum:
 
 def format_table(bytes rows not None):
     """The lines of EVALB's table for `rows`, as `Scorer.rows` gives them; sentences are numbered from 1."""
-    cdef string text
+    # No string: Cython takes its functions for ones that cannot fail.
+    cdef vector[char] text
     cdef const char* data = rows
+    cdef char* end
     cdef size_t n_rows = len(rows) // sizeof(Row), index
     cdef Row row
     cdef char[MAX_ROW_BYTES] line
@@ -492,8 +493,9 @@ def format_table(bytes rows not None):
         text.reserve(n_rows * 80)
         for index in range(n_rows):
             memcpy(&row, data + index * sizeof(Row), sizeof(Row))
-            text.append(line, write_row(line, index + 1, &row) - line)
-    return text.decode("ascii")
+            end = write_row(line, index + 1, &row)
+            text.insert(text.end(), <char*>line, end)
+    return text.data()[:text.size()].decode("ascii") if n_rows else ""
 
 
 cdef char* write_row(char* position, int64_t number, const Row* row) noexcept nogil:
