@@ -1,7 +1,8 @@
 """Train a model on a treebank.
 
 Usage:
-  tsgkit train [options] [--raw=FILE]... [--taught-by=MODEL]... [--partial=FILE]... [--set=ITEM]... -o MODEL TREEBANK...
+  tsgkit train [options] [--raw=FILE]... [--taught-by=MODEL]... [--partial=FILE]... [--set=SETTING]...
+               --output=MODEL TREEBANK...
   tsgkit train -h | --help | --version
 
 A TREEBANK is as for `tsgkit prepare`, or one file of arrays (.npz) that it wrote, whose preparation is kept.
@@ -148,7 +149,7 @@ Chains (tsg, insertion and srtsg):
                            same name as this machine
 
 Other:
-  --set=ITEM               NAME=VALUE, a setting of a model of another package; can be repeated
+  --set=SETTING            NAME=VALUE, a setting of a model of another package; can be repeated
   --log=FILE               append lines to this file, every so often: iteration, log joint, time left; if stderr is
                            not a terminal, these lines are printed there, too
   -q, --quiet              no progress bar and no messages

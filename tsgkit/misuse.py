@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from tsgkit.errors import did_you_mean
-from tsgkit.usage import OptionText, option_texts
+from tsgkit.usage import OptionText, option_texts, patterns_and_rest
 
 # What options of EVALB, the Berkeley parser and disco-dop are called here, by their names in lower case.
 ELSEWHERE = {
@@ -80,13 +80,12 @@ def misuse(usage: str, argv: Sequence[str]) -> str:
     >>> misuse(usage, ["-qo", "m", "--quiet=yes", "x.mrg"])
     '--quiet takes no value'
     """
-    _, _, after = usage.partition("Usage:\n")
-    lines, _, rest = after.partition("\n\n")
+    lines, rest = patterns_and_rest(usage)
     texts = option_texts(rest)
     given = split_arguments(argv, texts)
     if given.problem:
         return given.problem
-    patterns = [pattern_of(line, texts) for line in lines.splitlines() if "--help" not in line]
+    patterns = [pattern_of(line, texts) for line in lines if "--help" not in line]
     found = [problems_with(given, pattern) for pattern in patterns]
     fewest = min(found, key=len, default=[])
     return "; ".join(fewest)

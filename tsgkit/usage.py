@@ -221,12 +221,24 @@ def wrapped_option(line: str) -> str:
 # ---- commands ------------------------------------------------------------------------------------------------
 
 
+def patterns_and_rest(text: str) -> tuple[list[str], str]:
+    """The patterns of a usage text, one string each, and what follows them.
+
+    Examples
+    --------
+    >>> patterns_and_rest("Usage:\\n  tsgkit eval [options]\\n              GOLD TEST\\n  tsgkit eval --help\\n\\nOptions: ...")
+    (['  tsgkit eval [options] GOLD TEST', '  tsgkit eval --help'], 'Options: ...')
+    """
+    _, _, after = text.partition("Usage:\n")
+    patterns, _, rest = after.partition("\n\n")
+    # A line that is indented more than the others continues the one before it.
+    return re.sub(r"\n {3,}", " ", patterns).splitlines(), rest
+
+
 def command_text(name: str) -> CommandText:
     """A command, from its usage text."""
-    text = usage_text(name)
-    _, _, after = text.partition("Usage:\n")
-    usage, _, rest = after.partition("\n\n")
-    patterns = re.findall(rf"tsgkit {name}(.*)", usage)
+    lines, rest = patterns_and_rest(usage_text(name))
+    patterns = re.findall(rf"tsgkit {name}(.*)", "\n".join(lines))
     bare = [re.sub(r"\[?--?[\w-]+(?:=\w+)?\]?|\[options\]", "", pattern) for pattern in patterns]
     words = [word for pattern in bare for word in re.findall(r"\b[a-z]+\b", pattern)]
     arguments = [word for pattern in bare for word in re.findall(r"\b[A-Z][A-Z0-9]*\b", pattern)]

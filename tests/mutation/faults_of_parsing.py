@@ -1,4 +1,3 @@
-# ruff: noqa: E501 (lines of code are quoted as they stand)
 """Deliberate faults in the chart and in what is read off it."""
 
 from mutation.fault import Fault

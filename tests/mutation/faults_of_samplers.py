@@ -1,4 +1,3 @@
-# ruff: noqa: E501 (lines of code are quoted as they stand)
 """Deliberate faults in restaurants and in the samplers of tree-substitution grammars."""
 
 from mutation.fault import Fault
