@@ -226,8 +226,8 @@ def patterns_and_rest(text: str) -> tuple[list[str], str]:
 
     Examples
     --------
-    >>> patterns_and_rest("Usage:\\n  tsgkit eval [options]\\n              GOLD TEST\\n  tsgkit eval --help\\n\\nOptions: ...")
-    (['  tsgkit eval [options] GOLD TEST', '  tsgkit eval --help'], 'Options: ...')
+    >>> patterns_and_rest("Usage:\\n  tsgkit eval [options]\\n       GOLD TEST\\n  tsgkit eval --help\\n\\nOptions")
+    (['  tsgkit eval [options] GOLD TEST', '  tsgkit eval --help'], 'Options')
     """
     _, _, after = text.partition("Usage:\n")
     patterns, _, rest = after.partition("\n\n")
