@@ -267,7 +267,7 @@ def test_learning_from_raw_text_on_a_cluster_is_the_same(cluster, tmp_path):
     common = ["-q", "--model=tsg", "--iterations=4", "--average=1", "--raw=text", "--teachers=2", "--raw-sentences=20"]
     for name, options in (("here", []), ("there", [*on(cluster), "--jobs=2"])):
         command = [sys.executable, "-m", "tsgkit", "train", *common, *options, f"--output={name}", "village:dev"]
-        subprocess.run(command, cwd=tmp_path, check=True)
+        subprocess.run(command, cwd=tmp_path, check=True, timeout=SECONDS)
     assert (tmp_path / "here").read_bytes() == (tmp_path / "there").read_bytes()
 
 

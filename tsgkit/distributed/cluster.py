@@ -191,7 +191,10 @@ class DaskSender:
         self.shared = self.scatter()
 
     def scatter(self) -> Any:
-        return self.backend.client.scatter(self.value, broadcast=True, hash=False)
+        # In a list, because the keys of a dict would be names on the cluster: those of the next job, which has the same
+        # ones, could be deleted with this one, and its tasks would wait for them without end.
+        (shared,) = self.backend.client.scatter([self.value], broadcast=True, hash=False)
+        return shared
 
     def send(self, function: Callable[..., Any], *rest: Any, first: tuple[Any, ...] = ()) -> DaskTask:
         """Have `function(*first, shared, *rest)` called somewhere."""
