@@ -96,7 +96,7 @@ def written(folder):
 )
 def test_killed_and_resumed(model, tmp_path, tsgkit, options):
     """Kill -9 at random moments, resume, and compare with a job that was left alone."""
-    text = TEXT * 8
+    text = TEXT * 24
     (tmp_path / "input").write_text(text)
     arguments = ["-i", tmp_path / "input", *options, model]
     tsgkit("parse", "-q", "-o", tmp_path / "whole", *arguments)
