@@ -191,8 +191,8 @@ class DaskSender:
         self.shared = self.scatter()
 
     def scatter(self) -> Any:
-        # In a list, because the keys of a dict would be names on the cluster: those of the next job, which has the same
-        # ones, could be deleted with this one, and its tasks would wait for them without end.
+        # In a list, because the keys of a dict would be names on the whole cluster, and chains and parsing both have
+        # "version" and "plan": what one job releases must not be what the next one has just sent.
         (shared,) = self.backend.client.scatter([self.value], broadcast=True, hash=False)
         return shared
 
