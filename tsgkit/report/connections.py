@@ -52,7 +52,11 @@ class JsonErrorTask(ErrorTask):
 
 
 class Channel(HTTPChannel):
-    """A connection that knows in which stage of a request it is, and since when."""
+    """A connection that knows in which stage of a request it is, and since when.
+
+    When a stage began is noted at the next round of maintenance, in no order between connections. `waits_since` is
+    exact: when the connection was made, or its last request was answered.
+    """
 
     error_task_class = JsonErrorTask
     request: Any
@@ -61,7 +65,8 @@ class Channel(HTTPChannel):
         super().__init__(*arguments, **options)
         self.n_served = 0
         self.client = client_of(str(self.addr[0]))
-        self.stage, self.stage_began = self.current_stage(), time.monotonic()
+        self.waits_since = time.monotonic()
+        self.stage, self.stage_began = self.current_stage(), self.waits_since
 
     def current_stage(self) -> tuple[str, int]:
         """The stage, and the number of requests before it: a stage of the next request is another one."""
@@ -84,6 +89,7 @@ class Channel(HTTPChannel):
     def service(self) -> None:
         super().service()
         self.n_served += 1
+        self.waits_since = time.monotonic()
 
     def handle_write(self) -> None:
         if self.socket is not None:  # poll may report a socket as writable that was closed when it was read
@@ -166,7 +172,7 @@ class Server(TcpWSGIServer):
         for evicted in (("idle", "header", "body"), ("sending",)):
             found = [channel for channel, stage in zip(channels, stages, strict=True) if stage in evicted]
             if found:
-                chosen = min(found, key=lambda channel: (-n_of_client[channel.client], channel.stage_began))
+                chosen = min(found, key=lambda channel: (-n_of_client[channel.client], channel.waits_since))
                 chosen.handle_close()
                 return True
         return False
