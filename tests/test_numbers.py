@@ -24,8 +24,8 @@ GOLDEN = {
     "cfg": "c507bf261394dce5",
     "tsg": "0a73c3d4ed38987b",
     "insertion": "4d3cac254d37ef69",
-    "srtsg": "b4bf9867d86aa010",
-    "sites": "3c5480e2209bd236",
+    "srtsg": "b2beeca1c31ff288",
+    "sites": "41d8c35ae1105a59",
     "parses": "2ce80e28606c4005",
 }
 

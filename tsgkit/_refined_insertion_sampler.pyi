@@ -17,6 +17,7 @@ class RefinedInsertionSampler(RefinedSampler):
         auxiliary_label: Any,
         top_rule: Any,
         stacked: bool = False,
+        class_levels: Any = None,
         seed: int = 0,
     ) -> None: ...
     def insertions_of_nodes(self) -> np.ndarray: ...

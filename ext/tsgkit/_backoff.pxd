@@ -2,7 +2,8 @@
 # it conditions on and the level that it backs off to.
 #
 #     rules:   H_{x_k}(r)  ->  ...  ->  I_x(r)  ->  P0(r)       any number of levels, the first one by refined symbol
-#     words:   H_{x_k}(w)  ->  lexical_share_x J_{x_k}(c) W_{x,c}(w)     J_{x_k} -> J_x -> B_x,  W -> fixed
+#     words:   H_{x_k}(w)  ->  lexical_share_x J_{x_k}(c) W_{x,c}(w)     J_{x_k} -> J_x,  W -> fixed
+#     classes: J_x(c)  ->  share(c | c') J'_x(c')  ->  ...               c' the next coarser class; at last fixed
 #
 # A level of rules is an array of contexts: from every refined symbol to a restaurant. Contexts are nested: what a level
 # tells apart, all levels above it tell apart as well. A dish is a rule with its children's subcategories, the same at
@@ -11,9 +12,9 @@
 # Where a rule has its tables is an `Address`. `_refined_rules` finds it by hashing, for any refinement; a sampler that
 # knows all its rules in advance numbers the cells itself, and fills addresses from its own tables.
 from libc.stdint cimport int32_t, int64_t, uint64_t
-from libcpp.unordered_map cimport unordered_map
 from libcpp.vector cimport vector
 
+from tsgkit._hash_tables cimport KeyTable
 from tsgkit._random cimport Rng
 from tsgkit._restaurant cimport (
     Restaurant, SeatingLog, TableArray, Tables, denominator, new_weight, note, old_weight, predictive, seat,
@@ -24,6 +25,7 @@ from tsgkit._types cimport symbol_t
 
 cdef enum:
     MOST_LEVELS = 8              # of rules
+    MOST_CLASS_LEVELS = 16       # of the classes of a label
     MOST_SUBCATEGORIES = 1024    # of a label: ten bits each in the keys of rules
     NOT_SEEN = -1                # the cell of a dish that nobody has ordered
 
@@ -49,7 +51,7 @@ cdef cppclass Level:
     vector[symbol_t] first_context          # per label and one more: the first of its restaurants
     RuleList rules                          # the cells as entries, by restaurant within the label; their `old_weight`
     vector[int32_t] below                   # per cell: that of the same rule at the next level in use, or NOT_SEEN
-    unordered_map[uint64_t, int32_t] cell_of
+    KeyTable cell_of
 
 
 cdef cppclass BackOff:
@@ -66,12 +68,17 @@ cdef cppclass BackOff:
     vector[double] rule_share
     # Per class: P0 of each of its words.
     vector[double] class_word_base
-    # Per label and class: B_x, which J_x backs off to; uniform unless it is set.
-    vector[double] class_base
+    # The levels of the classes of a label: J_x, then those over coarser classes. Per level and class: its dish there,
+    # and the probability of that dish given the one at the next level (at the last level: in the base distribution).
+    int n_class_levels
+    vector[symbol_t] class_dish
+    vector[double] class_share
+    vector[symbol_t] n_class_dishes         # per level
+    vector[vector[double]] log_dish_share   # per level and dish
     symbol_t n_labels
     vector[symbol_t] symbol_label
     vector[symbol_t] first_symbol           # per label and one more, where the symbols come label by label
-    # The levels of rules, then J_{x_k}, J_x and W: `Seating.array` is the number of one of them.
+    # The levels of rules, then J_{x_k}, those of J_x, and W: `Seating.array` is the number of one of them.
     vector[Level] levels
     int n_rule_levels
     int n_used
@@ -83,14 +90,13 @@ cdef struct Place:
 
 
 # Where a rule has its tables: at the levels of rules in use or, if it is a word with a class, at the first of them and
-# in the restaurants of classes and words.
+# in the restaurants of classes and words. Those of the label's classes are found by `label_class_place`.
 cdef struct Address:
     symbol_t rule
     symbol_t label
     symbol_t word_class
     Place rules[MOST_LEVELS]
     Place of_class
-    Place of_label_class
     Place of_word
 
 
@@ -102,18 +108,22 @@ cdef inline int class_level(const BackOff* b) noexcept nogil:
 
 
 cdef inline int label_class_level(const BackOff* b) noexcept nogil:
-    """The level of J_x."""
+    """The level of J_x, the first of `n_class_levels`."""
     return b.n_rule_levels + 1
 
 
 cdef inline int word_level(const BackOff* b) noexcept nogil:
     """The level of W."""
-    return b.n_rule_levels + 2
+    return b.n_rule_levels + 1 + b.n_class_levels
 
 
 cdef inline int n_levels(const BackOff* b) noexcept nogil:
     """Of rules, classes and words."""
-    return b.n_rule_levels + 3
+    return b.n_rule_levels + 2 + b.n_class_levels
+
+
+cdef inline bint is_label_class_level(const BackOff* b, int level) noexcept nogil:
+    return label_class_level(b) <= level < word_level(b)
 
 
 cdef inline symbol_t n_rules(const BackOff* b) noexcept nogil:
@@ -128,9 +138,30 @@ cdef inline symbol_t n_classes(const BackOff* b) noexcept nogil:
     return <symbol_t>b.class_word_base.size()
 
 
-cdef inline double class_base_of(const BackOff* b, symbol_t label, symbol_t word_class) noexcept nogil:
-    """B_x of a class."""
-    return b.class_base[<size_t>label * n_classes(b) + word_class]
+cdef inline Place label_class_place(const BackOff* b, int number, symbol_t label, symbol_t word_class) noexcept nogil:
+    """Where a class has its tables at one of the levels of a label's classes."""
+    cdef Place place
+    place.restaurant = label
+    place.cell = label * b.n_class_dishes[number] + b.class_dish[<size_t>number * n_classes(b) + word_class]
+    return place
+
+
+cdef inline symbol_t n_dishes_at(const BackOff* b, int level) noexcept nogil:
+    """The number of dishes of every restaurant at a level of classes."""
+    return n_classes(b) if level == class_level(b) else b.n_class_dishes[level - label_class_level(b)]
+
+
+cdef inline symbol_t class_of_dish(const BackOff* b, int number, symbol_t dish) noexcept nogil:
+    """One of the classes that have this dish at one of these levels."""
+    cdef symbol_t word_class = 0
+    while b.class_dish[<size_t>number * n_classes(b) + word_class] != dish:
+        word_class += 1
+    return word_class
+
+
+cdef inline double class_share(const BackOff* b, int number, symbol_t word_class) noexcept nogil:
+    """The probability of a class's dish at one of these levels given that at the next."""
+    return b.class_share[<size_t>number * n_classes(b) + word_class]
 
 
 cdef inline symbol_t restaurant_of(const BackOff* b, int level, int32_t cell) noexcept nogil:
@@ -151,13 +182,24 @@ cdef inline double predictive_at(const BackOff* b, int level, const Place* place
     return predictive(&here.restaurants[place.restaurant], &here.cells[place.cell], base)
 
 
-cdef inline double label_class_probability(const BackOff* b, const Address* address) noexcept nogil:
-    cdef double base = class_base_of(b, address.label, address.word_class)
-    return predictive_at(b, label_class_level(b), &address.of_label_class, base)
+cdef inline double label_class_probability(const BackOff* b, symbol_t label, symbol_t word_class,
+                                           double* bases=NULL) noexcept nogil:
+    """J_x of a class; `bases`, unless NULL, are filled with what each of its levels backs off to."""
+    cdef double value = 1.0
+    cdef Place place
+    cdef int number
+    for number in range(b.n_class_levels - 1, -1, -1):
+        value *= class_share(b, number, word_class)
+        if bases is not NULL:
+            bases[number] = value
+        place = label_class_place(b, number, label, word_class)
+        value = predictive_at(b, label_class_level(b) + number, &place, value)
+    return value
 
 
 cdef inline double class_probability(const BackOff* b, const Address* address) noexcept nogil:
-    return predictive_at(b, class_level(b), &address.of_class, label_class_probability(b, address))
+    cdef double below = label_class_probability(b, address.label, address.word_class)
+    return predictive_at(b, class_level(b), &address.of_class, below)
 
 
 cdef inline double word_base(const BackOff* b, const Address* address) noexcept nogil:
@@ -218,16 +260,28 @@ cdef inline bint leave(BackOff* b, int level, const Place* place, Rng* rng, Seat
 
 
 cdef inline int seat_word(BackOff* b, const Address* address, Rng* rng, SeatingLog* seatings) except -1 nogil:
+    cdef double bases[MOST_CLASS_LEVELS]
+    cdef double of_label = label_class_probability(b, address.label, address.word_class, bases)
+    cdef Place place
+    cdef int number = 0
+    cdef bint is_new
     sit(b, word_level(b), &address.of_word, b.class_word_base[address.word_class], rng, seatings)
-    if sit(b, class_level(b), &address.of_class, label_class_probability(b, address), rng, seatings):
-        sit(b, label_class_level(b), &address.of_label_class, class_base_of(b, address.label, address.word_class), rng,
-            seatings)
+    is_new = sit(b, class_level(b), &address.of_class, of_label, rng, seatings)
+    while is_new and number < b.n_class_levels:
+        place = label_class_place(b, number, address.label, address.word_class)
+        is_new = sit(b, label_class_level(b) + number, &place, bases[number], rng, seatings)
+        number += 1
     return 0
 
 
 cdef inline int unseat_word(BackOff* b, const Address* address, Rng* rng, SeatingLog* seatings) except -1 nogil:
-    if leave(b, class_level(b), &address.of_class, rng, seatings):
-        leave(b, label_class_level(b), &address.of_label_class, rng, seatings)
+    cdef bint is_removed = leave(b, class_level(b), &address.of_class, rng, seatings)
+    cdef Place place
+    cdef int number = 0
+    while is_removed and number < b.n_class_levels:
+        place = label_class_place(b, number, address.label, address.word_class)
+        is_removed = leave(b, label_class_level(b) + number, &place, rng, seatings)
+        number += 1
     leave(b, word_level(b), &address.of_word, rng, seatings)
     return 0
 
@@ -259,14 +313,16 @@ cdef inline double unseat_at(BackOff* b, const Address* address, Rng* rng, Seati
 # ---- all restaurants ------------------------------------------------------------------------------------------------
 
 # Copy what comes from Python: the rules of a `TreeArrays` that was validated, the labels of the refined symbols, a
-# `tsgkit.models.back_off.Levels`, and what the base distributions are made of. Raises ValueError unless it is valid.
+# `tsgkit.models.back_off.Levels`, what the base distributions are made of, and a `tsgkit.models.suffixes.ClassLevels`,
+# or None for one level whose classes are equally probable. Raises ValueError unless it is valid.
 cdef int copy_rules(BackOff* b, object trees, object symbol_label, object levels, object rule_base, object rule_class,
-                    object lexical_share, object class_word_base) except -1
-# Copy P0 alone, or B_x.
+                    object lexical_share, object class_word_base, object class_levels) except -1
+# Copy P0 alone.
 cdef int copy_rule_base(BackOff* b, object rule_base) except -1
-cdef int copy_class_base(BackOff* b, object class_base) except -1
-# B_x as an array of labels by classes.
-cdef object class_base_array(const BackOff* b)
+# The names of all levels: of rules, then of words.
+cdef tuple kinds_of(const BackOff* b, object levels)
+# A cell of every dish for every label, at the levels of the labels' classes.
+cdef int open_label_class_cells(BackOff* b) except -1 nogil
 # Open the restaurants, with nobody in them; the labels of W's are given. `cells`, `restaurant_of_cell` and
 # `word_restaurant` belong to whoever makes the addresses.
 cdef int open_restaurants(BackOff* b, const vector[symbol_t]* word_restaurant_label) except -1 nogil
@@ -275,16 +331,19 @@ cdef int empty_restaurants(BackOff* b) except -1 nogil
 # Where the tables of all levels lie now: `n_levels` arrays, for `rollback`. They move when cells are made.
 cdef void fill_table_arrays(BackOff* b, TableArray* arrays) noexcept nogil
 
+# Add the log shares of the dishes of all tables of the labels' classes.
+cdef double add_log_class_shares(const BackOff* b, double result) noexcept nogil
+
 # Per level and restaurant, how many tables of which size there are.
 cdef int count_tables(const BackOff* b, vector[vector[table_counts]]* counts) except -1 nogil
-# Resample the (discount, strength) of a label at every level; and that of J_x, which all labels share. `counts` is of
-# `count_tables`.
+# Resample the (discount, strength) of a label at every level; and those of J_x, which all labels share, one for each of
+# its levels. `counts` is of `count_tables`.
 cdef int resample_label(BackOff* b, const vector[vector[table_counts]]* counts, symbol_t label,
                         Rng* rng) except -1 nogil
 cdef int resample_label_classes(BackOff* b, const vector[vector[table_counts]]* counts, Rng* rng) except -1 nogil
 
 # Discounts and strengths as an array of 2 by `n_pairs`: for every label at each level of rules, in J_{x_k} and in W,
-# and one for all J_x. Pairs without a restaurant are (0.5, 1).
+# and one for each level of all J_x. Pairs without a restaurant are (0.5, 1).
 cdef symbol_t n_pairs(const BackOff* b) noexcept nogil
 cdef object parameters_of(const BackOff* b)
 cdef int set_parameters_of(BackOff* b, object values) except -1

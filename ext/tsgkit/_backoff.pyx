@@ -19,7 +19,7 @@ from tsgkit._vectors cimport copy_numbers, copy_symbols, copy_vector, fill
 
 cdef int copy_rules(
     BackOff* b, object trees, object symbol_label, object levels, object rule_base, object rule_class,
-    object lexical_share, object class_word_base,
+    object lexical_share, object class_word_base, object class_levels,
 ) except -1:
     symbol_label, rule_class = np.asarray(symbol_label, dtype=np.int32), np.asarray(rule_class, dtype=np.int32)
     lexical_share = np.asarray(lexical_share, dtype=np.float64)
@@ -35,7 +35,7 @@ cdef int copy_rules(
     copy_numbers(class_word_base, b.class_word_base)
     copy_symbols(symbol_label, b.symbol_label)
     b.n_labels = trees.n_labels
-    copy_class_base(b, np.full((trees.n_labels, len(class_word_base)), 1.0 / max(1, len(class_word_base))))
+    copy_class_levels(b, class_levels)
     return copy_levels(b, symbol_label, levels)
 
 
@@ -63,26 +63,49 @@ cdef int copy_rule_base(BackOff* b, object rule_base) except -1:
     return 0
 
 
-cdef int copy_class_base(BackOff* b, object class_base) except -1:
-    class_base = np.asarray(class_base, dtype=np.float64)
-    if class_base.shape != (b.n_labels, b.class_word_base.size()) or not ((class_base > 0) & (class_base <= 1)).all():
-        raise ValueError("a label's classes have no base probabilities")
-    copy_numbers(class_base.ravel(), b.class_base)
+cdef int copy_class_levels(BackOff* b, object class_levels) except -1:
+    n = <size_t>n_classes(b)
+    dish, share = np.arange(n)[None], np.full((1, n), 1.0 / max(1, n))
+    if class_levels is not None:
+        dish, share = np.asarray(class_levels.dish), np.asarray(class_levels.share, dtype=np.float64)
+        validate_class_levels(dish, share, n)
+    if b.n_labels * n > <size_t>np.iinfo(np.int32).max:
+        raise ValueError("there are too many classes")
+    b.n_class_levels = len(dish)
+    copy_symbols(np.asarray(dish, dtype=np.int32).ravel(), b.class_dish)
+    copy_symbols(dish.max(axis=1, initial=-1) + 1, b.n_class_dishes)
+    copy_numbers(share.ravel(), b.class_share)
+    b.log_dish_share.clear()
+    b.log_dish_share.resize(len(dish))
+    for number, (here, shares) in enumerate(zip(dish, share, strict=True)):
+        copy_numbers(np.log(nested(here, shares, here.max(initial=-1) + 1, "a dish has several shares")),
+                     b.log_dish_share[<size_t>number])
     return 0
 
 
-cdef object class_base_array(const BackOff* b):
-    cdef size_t place
-    values = np.empty(b.class_base.size())
-    cdef double[::1] view = values
-    for place in range(b.class_base.size()):
-        view[place] = b.class_base[place]
-    return values.reshape(b.n_labels, n_classes(b))
+def validate_class_levels(dish, share, n_classes):
+    """Refuse levels of classes that are not nested, or whose shares are no distributions."""
+    if dish.ndim != 2 or not 1 <= len(dish) <= MOST_CLASS_LEVELS or dish.shape != share.shape or (
+            dish.shape[1] != n_classes):
+        raise ValueError(f"there are 1 to {MOST_CLASS_LEVELS} levels of classes, with one dish for every class")
+    if dish[0].tolist() != list(range(n_classes)):
+        raise ValueError("the first level of classes does not have one dish for every class")
+    if not ((share > 0) & (share <= 1)).all():
+        raise ValueError("a class has no share")
+    if any(sorted(set(here.tolist())) != list(range(here.max(initial=-1) + 1)) for here in dish):
+        raise ValueError("the dishes of a level of classes are not numbered from 0 on")
+    for number, here in enumerate(dish):
+        n_dishes = int(here.max(initial=-1)) + 1
+        below = dish[number + 1] if number + 1 < len(dish) else np.zeros_like(here)
+        below = nested(here, below, n_dishes, "the levels of classes are not nested")
+        totals = np.bincount(below, weights=nested(here, share[number], n_dishes, "a dish has several shares"))
+        if not np.allclose(totals, 1.0):
+            raise ValueError("the shares of classes do not sum to 1")
 
 
 cdef int copy_levels(BackOff* b, object symbol_label, object levels) except -1:
     contexts = [np.asarray(context, dtype=np.int32) for context in levels.contexts]
-    level_names(levels)
+    kinds_of(b, levels)
     if not 1 <= len(contexts) <= MOST_LEVELS or not 0 <= levels.n_used <= len(contexts):
         raise ValueError(f"there are 1 to {MOST_LEVELS} levels of rules, and no more in use")
     if symbol_label.ndim != 1 or not len(symbol_label) or not (
@@ -108,13 +131,14 @@ cdef int copy_levels(BackOff* b, object symbol_label, object levels) except -1:
     return 0
 
 
-# The kinds of restaurants of words, after those of rules.
-WORD_KINDS = ("class", "label_class", "word")
+cdef tuple kinds_of(const BackOff* b, object levels):
+    return level_names(levels, b.n_class_levels)
 
 
-def level_names(levels):
+def level_names(levels, n_class_levels=1):
     """The names of all levels: of rules, then of words."""
-    names = (*levels.names, *WORD_KINDS)
+    coarser = [f"label_class_{number}" for number in range(2, n_class_levels + 1)]
+    names = (*levels.names, "class", "label_class", *coarser, "word")
     if len(levels.names) != len(levels.contexts) or len(set(names)) < len(names):
         raise ValueError("a level has no name, or two have the same")
     return names
@@ -128,7 +152,7 @@ def level_number(names, kind):
 
 def nested(context, values, n_contexts, message):
     """The one value of all symbols of a context."""
-    result = np.zeros(n_contexts, dtype=np.int32)
+    result = np.zeros(n_contexts, dtype=values.dtype)
     result[context] = values
     if (result[context] != values).any():
         raise ValueError(message)
@@ -142,15 +166,31 @@ cdef int open_restaurants(BackOff* b, const vector[symbol_t]* word_restaurant_la
     cdef size_t restaurant
     cdef Level* level
     copy_vector(b.symbol_label, b.levels[class_level(b)].pair)
-    fill(b.levels[label_class_level(b)].pair, b.n_labels, <symbol_t>0)
+    for number in range(label_class_level(b), word_level(b)):
+        fill(b.levels[number].pair, b.n_labels, <symbol_t>0)
     copy_vector(word_restaurant_label[0], b.levels[word_level(b)].pair)
     for number in range(n_levels(b)):
         level = &b.levels[number]
         fill(level.restaurants, level.pair.size(), empty_restaurant())
         level.sharing.clear()
-        level.sharing.resize(1 if number == label_class_level(b) else b.n_labels)
+        level.sharing.resize(1 if is_label_class_level(b, number) else b.n_labels)
         for restaurant in range(level.pair.size()):
             level.sharing[level.pair[restaurant]].push_back(restaurant)
+    return 0
+
+
+cdef int open_label_class_cells(BackOff* b) except -1 nogil:
+    cdef Level* level
+    cdef size_t cell, n_cells
+    cdef int number
+    for number in range(b.n_class_levels):
+        level = &b.levels[label_class_level(b) + number]
+        n_cells = <size_t>b.n_labels * b.n_class_dishes[number]
+        level.cells.clear()
+        level.cells.resize(n_cells)
+        level.restaurant_of_cell.resize(n_cells)
+        for cell in range(n_cells):
+            level.restaurant_of_cell[cell] = <symbol_t>(cell // b.n_class_dishes[number])
     return 0
 
 
@@ -173,6 +213,18 @@ cdef void fill_table_arrays(BackOff* b, TableArray* arrays) noexcept nogil:
         arrays[number].stride = sizeof(Tables)
 
 
+cdef double add_log_class_shares(const BackOff* b, double result) noexcept nogil:
+    cdef const Level* level
+    cdef size_t cell
+    cdef int number
+    for number in range(b.n_class_levels):
+        level = &b.levels[label_class_level(b) + number]
+        for cell in range(level.cells.size()):
+            if level.cells[cell].n_tables:
+                result += level.cells[cell].n_tables * b.log_dish_share[number][cell % b.n_class_dishes[number]]
+    return result
+
+
 # ---- parameters -------------------------------------------------------------------------------------------------
 
 cdef int count_tables(const BackOff* b, vector[vector[table_counts]]* counts) except -1 nogil:
@@ -193,28 +245,27 @@ cdef int resample_label(
 ) except -1 nogil:
     cdef int level
     for level in range(n_levels(b)):
-        if level != label_class_level(b):
+        if not is_label_class_level(b, level):
             resample_pair(&b.levels[level].restaurants, &counts[0][level], &b.levels[level].sharing[label], rng, False)
     return 0
 
 
 cdef int resample_label_classes(BackOff* b, const vector[vector[table_counts]]* counts, Rng* rng) except -1 nogil:
-    cdef Level* level = &b.levels[label_class_level(b)]
-    return resample_pair(&level.restaurants, &counts[0][label_class_level(b)], &level.sharing[0], rng, False)
+    cdef int level
+    for level in range(label_class_level(b), word_level(b)):
+        resample_pair(&b.levels[level].restaurants, &counts[0][level], &b.levels[level].sharing[0], rng, False)
+    return 0
 
 
 cdef symbol_t n_pairs(const BackOff* b) noexcept nogil:
-    return (b.n_rule_levels + 2) * b.n_labels + 1
+    return (b.n_rule_levels + 2) * b.n_labels + b.n_class_levels
 
 
 cdef index_t first_pair(const BackOff* b, int level) noexcept nogil:
-    """The first pair of a level in `parameters_of`, which has J_x last."""
-    cdef int position = level
-    if level == word_level(b):
-        position = level - 1
-    elif level == label_class_level(b):
-        position = level + 1
-    return position * b.n_labels
+    """The first pair of a level in `parameters_of`, which has those of J_x last."""
+    if is_label_class_level(b, level):
+        return (b.n_rule_levels + 2) * b.n_labels + level - label_class_level(b)
+    return (b.n_rule_levels + 1 if level == word_level(b) else level) * b.n_labels
 
 
 cdef object parameters_of(const BackOff* b):

@@ -2,7 +2,8 @@
 
 Last stage of the flow: trees again -> a score. EVALB deletes words by the tags of each tree, so that a parse with one
 tag that differs in whether it is deleted has other words than the gold tree, and the sentence drops out. Here a word
-is deleted in both trees if its *gold* tag is a DELETE_LABEL. Words are aligned from left to right:
+is deleted in both trees if its *gold* tag is a DELETE_LABEL. If both trees delete the words at the same positions and
+the others agree, these are aligned, whatever was deleted. Otherwise words are aligned from left to right:
 
     the same word on both sides     aligned; deleted in both trees, or in none, by the gold tag
     otherwise                       a gold word with a deleted tag has no partner (a trace), then a test word with one

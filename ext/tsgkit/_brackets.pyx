@@ -335,7 +335,7 @@ cdef class Scorer:
     cdef int compare_aligned(self, Row* row) except -1 nogil:
         """Count what matches if words are deleted by the gold tags; all is wrong if the trees have other words.
 
-        Where both trees have deleted the same words already, the counts are those of EVALB.
+        Where both trees have deleted the words at the same positions already, the counts are those of EVALB.
         """
         row.aligned_gold, row.aligned_test, row.aligned_words = row.all_gold, row.all_test, row.all_words
         if row.status == VALID and self.gold.deleted == self.test.deleted:

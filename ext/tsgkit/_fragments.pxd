@@ -48,12 +48,21 @@ cdef cppclass Fragment:
 cdef struct RootedDish:
     symbol_t symbol
     int32_t dish
+    double weight    # `old_weight` of a dish with internal nodes
+
+
+# A fragment with its rule and its other child, as its part sees it. What a match needs of it is here, since the
+# fragments themselves lie anywhere in memory.
+cdef struct FragmentAbove:
+    symbol_t rule
+    symbol_t beside
+    int32_t number
 
 
 # Of a refined fragment.
 cdef cppclass FragmentLinks:
-    vector[int32_t] above_left     # fragments of which it is the left (or only) part
-    vector[int32_t] above_right    # those of which it is the right part, with a frontier on their left
+    vector[FragmentAbove] above_left     # fragments of which it is the left (or only) part, sorted
+    vector[FragmentAbove] above_right    # those of which it is the right part, with a frontier on their left, sorted
     vector[RootedDish] dishes
 
 
@@ -126,6 +135,23 @@ cdef inline int32_t find_fragment(const FragmentTable* table, symbol_t rule, sym
 
 cdef inline void prefetch_slot(const FragmentTable* table, symbol_t rule, symbol_t left, symbol_t right) noexcept nogil:
     prefetch(&table.slots[hash_fragment(rule, left, right) & (table.slots.size() - 1)])
+
+
+cdef inline bint precedes(const FragmentAbove* one, symbol_t rule, symbol_t beside) noexcept nogil:
+    """Whether a fragment comes before one with this rule and other child."""
+    return one.rule < rule or one.rule == rule and one.beside < beside
+
+
+cdef inline size_t position_above(const vector[FragmentAbove]* above, symbol_t rule, symbol_t beside) noexcept nogil:
+    """The first of these fragments that does not come before one with this rule and other child."""
+    cdef size_t low = 0, high = above.size(), middle
+    while low < high:
+        middle = (low + high) >> 1
+        if precedes(&above[0][middle], rule, beside):
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 cdef inline bint is_used(const FragmentTable* table, int32_t number) noexcept nogil:

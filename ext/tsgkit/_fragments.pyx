@@ -68,9 +68,9 @@ cdef int reserve_for_one(FragmentTable* table, symbol_t left, symbol_t right) ex
         rehash(table)
     if table.is_refined:
         if left >= 0:
-            reserve_numbers(&table.links[left].above_left, 1)
+            reserve_above(&table.links[left].above_left)
         elif right >= 0:
-            reserve_numbers(&table.links[right].above_right, 1)
+            reserve_above(&table.links[right].above_right)
         # Two at a time: both parts may be listed under the same rule.
         if left >= 0:
             reserve_numbers(&table.single_parts[table.fragments[left].rule], 2)
@@ -88,6 +88,12 @@ cdef int reserve_fragments(vector[Fragment]* values) except -1 nogil:
 
 
 cdef int reserve_links(vector[FragmentLinks]* values) except -1 nogil:
+    if values.size() == values.capacity():
+        values.reserve(2 * values.size() + 1)
+    return 0
+
+
+cdef int reserve_above(vector[FragmentAbove]* values) except -1 nogil:
     if values.size() == values.capacity():
         values.reserve(2 * values.size() + 1)
     return 0
@@ -123,18 +129,37 @@ cdef void unlist_part(FragmentTable* table, int32_t number) noexcept nogil:
 cdef int link(FragmentTable* table, int32_t number) except -1 nogil:
     cdef symbol_t left = table.fragments[number].left, right = table.fragments[number].right
     if left >= 0:
-        table.links[left].above_left.push_back(number)
+        insert_above(&table.links[left].above_left, table.fragments[number].rule, right, number)
     elif right >= 0:
-        table.links[right].above_right.push_back(number)
+        insert_above(&table.links[right].above_right, table.fragments[number].rule, left, number)
     return 0
 
 
 cdef void unlink(FragmentTable* table, int32_t number) noexcept nogil:
     cdef symbol_t left = table.fragments[number].left, right = table.fragments[number].right
     if left >= 0:
-        drop(&table.links[left].above_left, number)
+        erase_above(&table.links[left].above_left, table.fragments[number].rule, right)
     elif right >= 0:
-        drop(&table.links[right].above_right, number)
+        erase_above(&table.links[right].above_right, table.fragments[number].rule, left)
+
+
+cdef int insert_above(vector[FragmentAbove]* above, symbol_t rule, symbol_t beside, int32_t number) except -1 nogil:
+    cdef size_t position = position_above(above, rule, beside), item = above.size()
+    cdef FragmentAbove entry
+    entry.rule, entry.beside, entry.number = rule, beside, number
+    above.push_back(entry)
+    while item > position:
+        above[0][item] = above[0][item - 1]
+        item -= 1
+    above[0][position] = entry
+    return 0
+
+
+cdef void erase_above(vector[FragmentAbove]* above, symbol_t rule, symbol_t beside) noexcept nogil:
+    cdef size_t item
+    for item in range(position_above(above, rule, beside) + 1, above.size()):
+        above[0][item - 1] = above[0][item]
+    above.pop_back()
 
 
 cdef void drop(vector[int32_t]* numbers, int32_t number) noexcept nogil:

@@ -22,7 +22,7 @@ from tsgkit._refined_inside cimport (
     AT_SITE,
     BY_BASE,
     OpenNode,
-    Range,
+    MatchRange,
     RefinedInside,
     TreeDerivation,
     draw_base_children,
@@ -48,7 +48,7 @@ from tsgkit._worker_pool cimport WorkerPool
 # What the inside pass of a tree has in addition.
 cdef cppclass InsertionInside:
     RefinedInside values               # the matches of a node are those of N_h
-    vector[Range] direct               # per node: those of h, where nothing is inserted
+    vector[MatchRange] direct               # per node: those of h, where nothing is inserted
     vector[double] internal            # N_{B_k} by node and subcategory
     vector[double] weight              # per node and side of the foot: A(v, u), in the unit of the node's values
     vector[int32_t] position           # per fragment: where it is in the list at work
@@ -242,7 +242,7 @@ cdef int reserve_values(const RefinedState* state, InsertionInside* inside) exce
     inside.direct.resize(state.n_most_nodes)
     inside.internal.resize(state.n_longest)
     inside.weight.resize(2 * state.n_most_nodes)
-    inside.position.resize(inside.values.stamp.size())
+    inside.position.resize(inside.values.stamps.size())
     return 0
 
 
@@ -329,20 +329,21 @@ cdef void merge_matches(
             add_matches_of(
                 inside, values.matches[below] if insertions.stacked else inside.direct[below], weight
             )
-    values.matches[node - first].begin = begin
+    # Single rules are among them: their weights as dishes are 0.
+    values.matches[node - first].begin = values.matches[node - first].first_large = begin
     values.matches[node - first].end = <int32_t>values.match.size()
 
 
-cdef void add_matches_of(InsertionInside* inside, Range matches, double weight) noexcept nogil:
+cdef void add_matches_of(InsertionInside* inside, MatchRange matches, double weight) noexcept nogil:
     """Add the fragments of a list, times a weight, to the list at work, which ends the vector."""
     cdef RefinedInside* values = &inside.values
     cdef int32_t item, fragment
     for item in range(matches.begin, matches.end):
         fragment = values.match[item]
-        if values.stamp[fragment] == values.now:
+        if values.stamps[fragment].time == values.now:
             values.value[inside.position[fragment]] += weight * values.value[item]
             continue
-        values.stamp[fragment] = values.now
+        values.stamps[fragment].time = values.now
         inside.position[fragment] = <int32_t>values.match.size()
         values.match.push_back(fragment)
         values.value.push_back(weight * values.value[item])
@@ -430,7 +431,7 @@ cdef inline double value_at_foot(
 
 cdef double host_value(
     const RefinedState* state, const InsertionInside* inside, index_t first, const OpenNode* next, symbol_t node,
-    const vector[Range]& matches, const vector[double]& base,
+    const vector[MatchRange]& matches, const vector[double]& base,
 ) noexcept nogil:
     """The value at a node of what derives `next`: the base, or a part of a fragment among these matches."""
     cdef int32_t item

@@ -28,7 +28,7 @@ cdef class RefinedInsertionSampler(RefinedSampler):
 
     Parameters
     ----------
-    trees, symbol_label, levels, rule_base, rule_class, lexical_share, class_word_base, seed
+    trees, symbol_label, levels, rule_base, rule_class, lexical_share, class_word_base, class_levels, seed
         As for `RefinedSampler`; with the labels and rules of the roots of auxiliary trees, which no node of the trees
         has.
     auxiliary_label : array of int, one per label
@@ -44,10 +44,10 @@ cdef class RefinedInsertionSampler(RefinedSampler):
 
     def __init__(
         self, trees, symbol_label, levels, rule_base, rule_class, lexical_share, class_word_base, auxiliary_label,
-        top_rule, bint stacked=False, uint64_t seed=0,
+        top_rule, bint stacked=False, class_levels=None, uint64_t seed=0,
     ):
         super().__init__(
-            trees, symbol_label, levels, rule_base, rule_class, lexical_share, class_word_base, seed=seed
+            trees, symbol_label, levels, rule_base, rule_class, lexical_share, class_word_base, class_levels, seed=seed
         )
         auxiliary_label, top_rule = np.asarray(auxiliary_label), np.asarray(top_rule)
         validate_auxiliary(trees, np.bincount(symbol_label, minlength=trees.n_labels), auxiliary_label, top_rule)

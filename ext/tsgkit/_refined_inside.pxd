@@ -23,11 +23,24 @@ cdef struct Range:
     int32_t end
 
 
+# Fragments that match at a node: single rules come first.
+cdef struct MatchRange:
+    int32_t begin
+    int32_t first_large
+    int32_t end
+
+
 # A node that is still to be drawn.
 cdef struct OpenNode:
     int32_t node
     int32_t derived_by     # the number of a fragment's part, AT_SITE or BY_BASE
     symbol_t subcategory
+
+
+# When a fragment was last found at a right child, and its S there.
+cdef struct Stamp:
+    int64_t time
+    double value
 
 
 # The inside values of one tree. Those of a node are divided by the largest I(v); `scale` is 1 over that.
@@ -38,12 +51,10 @@ cdef cppclass RefinedInside:
     vector[double] mixed
     vector[double] scale                  # per node
     # Fragments that match at a node, with their S: those with parts, and single rules that are parts of others.
-    vector[Range] matches                 # per node
+    vector[MatchRange] matches            # per node
     worker_vector[int32_t] match
     worker_vector[double] value
-    # When a fragment was last found at a right child, and its S there.
-    vector[int64_t] stamp
-    vector[double] stamp_value
+    vector[Stamp] stamps                  # per fragment
     int64_t now
     vector[OpenNode] open_nodes
     size_t n_open

@@ -12,6 +12,7 @@ I(v), so that deep trees do not underflow.
 Most fragments are single rules. Those are not searched for: their terms are summed as those of H are, over a list.
 """
 
+from libc.limits cimport INT_MIN
 from libc.stdint cimport int32_t
 from libcpp.vector cimport vector
 
@@ -19,12 +20,13 @@ from tsgkit._backoff cimport RefinedRule
 from tsgkit._fragments cimport (
     NO_CHILD,
     Fragment,
+    FragmentAbove,
     RootedDish,
     find_fragment,
     frontier_code,
     frontier_symbol,
     is_frontier,
-    is_single,
+    position_above,
 )
 from tsgkit._random cimport Rng
 from tsgkit._refined_rules cimport draw_children, n_subcategories, sums
@@ -55,10 +57,15 @@ cdef int reserve_inside(const RefinedState* state, RefinedInside* values) except
     values.below.resize(state.n_most_nodes)
     if values.at_work.nodes.empty():
         reserve_values(state, &values.at_work)
-    if values.stamp.size() < n_fragments:
-        values.stamp.resize(2 * n_fragments, 0)
-        values.stamp_value.resize(2 * n_fragments, 0.0)
+    if values.stamps.size() < n_fragments:
+        values.stamps.resize(2 * n_fragments, no_stamp())
     return 0
+
+
+cdef inline Stamp no_stamp() noexcept nogil:
+    cdef Stamp result
+    result.time, result.value = 0, 0.0
+    return result
 
 
 cdef int resize_derivation(TreeDerivation* derivation, index_t n_nodes) except -1 nogil:
@@ -112,13 +119,13 @@ cdef void fill_at(
     const RefinedState* state, RefinedInside* values, index_t first, index_t node, bint joint
 ) noexcept nogil:
     """The inside values of a node, whose children have theirs."""
-    cdef Range matches
+    cdef MatchRange matches
     sums(
         &state.rules, state.trees.rule[node], values_of(state, &values.mixed, state.trees.left[node]),
         values_of(state, &values.mixed, state.trees.right[node]), &values.base[state.offset[node]],
     )
     matches.begin = <int32_t>values.match.size()
-    find_matches(state, values, first, node, joint)
+    matches.first_large = find_matches(state, values, first, node, joint)
     matches.end = <int32_t>values.match.size()
     values.matches[node - first] = matches
     fill_node(state, values, first, node, joint)
@@ -134,7 +141,8 @@ cdef void fill_node(
     cdef double* base = &values.base[state.offset[node]]
     cdef double* mixed = &values.mixed[state.offset[node]]
     cdef const Restaurant* restaurants = &state.restaurants[state.rules.first_symbol[label]]
-    cdef Range sites = allowed(state, node, joint), matches = values.matches[node - first]
+    cdef Range sites = allowed(state, node, joint)
+    cdef MatchRange matches = values.matches[node - first]
     cdef double largest = 0.0, scale, stop = state.stops.stop[label]
     for number in range(n_values):
         inside[number] = 0.0
@@ -194,26 +202,20 @@ cdef void add_singles(
 
 
 cdef void add_matches(
-    const RefinedState* state, const RefinedInside* values, Range matches, Range sites, symbol_t first_symbol,
+    const RefinedState* state, const RefinedInside* values, MatchRange matches, Range sites, symbol_t first_symbol,
     double* inside,
 ) noexcept nogil:
     """Add what the fragments with internal nodes weigh, before division by denominators."""
     cdef const vector[RootedDish]* dishes
-    cdef const Dish* dish
     cdef symbol_t subcategory
     cdef int32_t item
     cdef size_t entry
-    for item in range(matches.begin, matches.end):
-        if is_single(&state.fragments.fragments[values.match[item]]):
-            continue
+    for item in range(matches.first_large, matches.end):
         dishes = &state.fragments.links[values.match[item]].dishes
         for entry in range(dishes.size()):
             subcategory = dishes[0][entry].symbol - first_symbol
-            dish = &state.dishes[dishes[0][entry].dish]
-            if sites.begin <= subcategory < sites.end and dish.tables.n_customers:
-                inside[subcategory] += (
-                    old_weight(&state.restaurants[dish.symbol], &dish.tables) * values.value[item]
-                )
+            if sites.begin <= subcategory < sites.end:
+                inside[subcategory] += dishes[0][entry].weight * values.value[item]
 
 
 # ---- fragments that match -------------------------------------------------------------------------------------
@@ -228,8 +230,8 @@ cdef struct Place:
     symbol_t right_first
     const double* left_inside
     const double* right_inside
-    Range left_matches
-    Range right_matches
+    MatchRange left_matches
+    MatchRange right_matches
 
 
 cdef inline void add_match(RefinedInside* values, int32_t fragment, double value) noexcept nogil:
@@ -242,18 +244,19 @@ cdef inline symbol_t right_code(const Place* place, int32_t subcategory) noexcep
     return frontier_code(place.right_first + subcategory) if place.has_right else NO_CHILD
 
 
-cdef void find_matches(
+cdef int32_t find_matches(
     const RefinedState* state, RefinedInside* values, index_t first, index_t node, bint joint
 ) noexcept nogil:
-    """Fragments with the rule at a node that match below it, and their S(v): all that `RefinedInside` needs."""
+    """Fragments with the rule at a node that match below it, and their S(v); where those with parts begin."""
     cdef symbol_t left = state.trees.left[node], right = state.trees.right[node]
     cdef const vector[int32_t]* parts = &state.fragments.single_parts[state.trees.rule[node]]
     cdef Place place
     cdef size_t item
+    cdef int32_t first_large
     if left < 0:
         for item in range(parts.size()):
             add_match(values, parts[0][item], 1.0)
-        return
+        return <int32_t>values.match.size()
     place.rule = state.trees.rule[node]
     place.has_right = right >= 0
     place.left_sites = allowed(state, left, joint)
@@ -270,10 +273,12 @@ cdef void find_matches(
         place.right_matches = values.matches[right - first]
     for item in range(parts.size()):
         match_single_part(state, values, &place, parts[0][item])
+    first_large = <int32_t>values.match.size()
     if place.left_matches.begin < place.left_matches.end:
         stamp_right(values, &place)
         match_left_parts(state, values, &place)
     match_right_parts(state, values, &place)
+    return first_large
 
 
 cdef void match_single_part(
@@ -292,87 +297,54 @@ cdef void stamp_right(RefinedInside* values, const Place* place) noexcept nogil:
     cdef int32_t item
     values.now += 1
     for item in range(place.right_matches.begin, place.right_matches.end):
-        values.stamp[values.match[item]] = values.now
-        values.stamp_value[values.match[item]] = values.value[item]
+        values.stamps[values.match[item]].time = values.now
+        values.stamps[values.match[item]].value = values.value[item]
 
 
 cdef void match_left_parts(const RefinedState* state, RefinedInside* values, const Place* place) noexcept nogil:
-    """Fragments with a part on the left: found from the part upwards, or by trying all that match on the right."""
-    cdef size_t n_right = place.right_sites.end - place.right_sites.begin
-    cdef int32_t item, other, below, subcategory
-    cdef double left_value
-    n_right += place.right_matches.end - place.right_matches.begin
-    for item in range(place.left_matches.begin, place.left_matches.end):
-        below = values.match[item]
-        if state.fragments.links[below].above_left.empty():
-            continue
-        left_value = values.value[item]
-        if state.fragments.links[below].above_left.size() <= n_right:
-            match_above_left(state, values, place, below, left_value)
-            continue
-        for subcategory in range(place.right_sites.begin, place.right_sites.end):
-            add_match(
-                values, find_fragment(&state.fragments, place.rule, below, right_code(place, subcategory)),
-                left_value * place.right_inside[subcategory],
-            )
-        for other in range(place.right_matches.begin, place.right_matches.end):
-            if state.fragments.fragments[values.match[other]].n_above_right:
-                add_match(
-                    values, find_fragment(&state.fragments, place.rule, below, values.match[other]),
-                    left_value * values.value[other],
-                )
-
-
-cdef void match_above_left(
-    const RefinedState* state, RefinedInside* values, const Place* place, int32_t below, double left_value
-) noexcept nogil:
-    """Fragments of which `below` is the left part."""
-    cdef const Fragment* fragment
+    """Fragments with a part on the left."""
+    cdef const vector[FragmentAbove]* above
+    cdef const FragmentAbove* fragment
     cdef double right_value
-    cdef int32_t number
-    cdef size_t item
-    for item in range(state.fragments.links[below].above_left.size()):
-        number = state.fragments.links[below].above_left[item]
-        fragment = &state.fragments.fragments[number]
-        if fragment.rule != place.rule:
-            continue
-        right_value = 1.0
-        if fragment.right >= 0:
-            right_value = 0.0
-            if values.stamp[fragment.right] == values.now:
-                right_value = values.stamp_value[fragment.right]
-        elif fragment.right != NO_CHILD:
-            right_value = place.right_inside[frontier_symbol(fragment.right) - place.right_first]
-        add_match(values, number, left_value * right_value)
+    cdef int32_t item
+    cdef size_t position
+    for item in range(place.left_matches.begin, place.left_matches.end):
+        above = &state.fragments.links[values.match[item]].above_left
+        for position in range(first_with_rule(above, place.rule), above.size()):
+            fragment = &above[0][position]
+            if fragment.rule != place.rule:
+                break
+            right_value = 1.0
+            if fragment.beside >= 0:
+                right_value = 0.0
+                if values.stamps[fragment.beside].time == values.now:
+                    right_value = values.stamps[fragment.beside].value
+            elif fragment.beside != NO_CHILD:
+                right_value = place.right_inside[frontier_symbol(fragment.beside) - place.right_first]
+            add_match(values, fragment.number, values.value[item] * right_value)
+
+
+cdef inline size_t first_with_rule(const vector[FragmentAbove]* above, symbol_t rule) noexcept nogil:
+    """The first of these fragments whose rule is not before this one; its other child is before all others."""
+    return position_above(above, rule, INT_MIN)
 
 
 cdef void match_right_parts(const RefinedState* state, RefinedInside* values, const Place* place) noexcept nogil:
     """Fragments with a frontier on the left and a part on the right."""
-    cdef size_t n_left = place.left_sites.end - place.left_sites.begin, above
-    cdef const Fragment* fragment
-    cdef int32_t item, below, number, subcategory
-    cdef double right_value
+    cdef const vector[FragmentAbove]* above
+    cdef const FragmentAbove* fragment
+    cdef int32_t item
+    cdef size_t position
     for item in range(place.right_matches.begin, place.right_matches.end):
-        below = values.match[item]
-        right_value = values.value[item]
-        if state.fragments.links[below].above_right.size() > n_left:
-            for subcategory in range(place.left_sites.begin, place.left_sites.end):
-                add_match(
-                    values,
-                    find_fragment(
-                        &state.fragments, place.rule, frontier_code(place.left_first + subcategory), below
-                    ),
-                    place.left_inside[subcategory] * right_value,
-                )
-            continue
-        for above in range(state.fragments.links[below].above_right.size()):
-            number = state.fragments.links[below].above_right[above]
-            fragment = &state.fragments.fragments[number]
-            if fragment.rule == place.rule:
-                add_match(
-                    values, number,
-                    place.left_inside[frontier_symbol(fragment.left) - place.left_first] * right_value,
-                )
+        above = &state.fragments.links[values.match[item]].above_right
+        for position in range(first_with_rule(above, place.rule), above.size()):
+            fragment = &above[0][position]
+            if fragment.rule != place.rule:
+                break
+            add_match(
+                values, fragment.number,
+                place.left_inside[frontier_symbol(fragment.beside) - place.left_first] * values.value[item],
+            )
 
 
 # ---- drawing a derivation -------------------------------------------------------------------------------------
@@ -418,7 +390,7 @@ cdef void draw_site(
     cdef int32_t node = next.node, item, number
     cdef symbol_t root = state.rules.first_symbol[state.trees.label[node]] + next.subcategory
     cdef const Restaurant* restaurant = &state.restaurants[root]
-    cdef double target = rng.uniform() * values.inside[state.offset[node] + next.subcategory]
+    cdef double target = rng.uniform() * values.inside[state.offset[node] + next.subcategory], weight
     drawn.is_site[node - first] = 1
     drawn.symbol[node - first] = root
     number = draw_single(state, values, first, joint, next, &target)
@@ -426,19 +398,28 @@ cdef void draw_site(
         drawn.dish[node - first] = number
         open_parts(state, values, node, state.dishes[number].fragment)
         return
-    for item in range(values.matches[node - first].begin, values.matches[node - first].end):
-        if is_single(&state.fragments.fragments[values.match[item]]):
-            continue
-        number = find_dish(state, values.match[item], root)
-        if number < 0 or state.dishes[number].tables.n_customers == 0:
-            continue
-        target -= old_weight(restaurant, &state.dishes[number].tables) / denominator(restaurant) * values.value[item]
+    for item in range(values.matches[node - first].first_large, values.matches[node - first].end):
+        weight = weight_of_root(state, values.match[item], root, &number)
+        target -= weight / denominator(restaurant) * values.value[item]
         if target < 0.0:
             drawn.dish[node - first] = number
             open_parts(state, values, node, values.match[item])
             return
     if state.trees.left[node] >= 0:
         draw_base_children(state, values, first, node, next.subcategory, rng)
+
+
+cdef inline double weight_of_root(
+    const RefinedState* state, int32_t fragment, symbol_t root, int32_t* dish
+) noexcept nogil:
+    """The weight of the dish of a fragment with this root symbol, and its number; 0 if it is not stored."""
+    cdef const vector[RootedDish]* dishes = &state.fragments.links[fragment].dishes
+    cdef size_t entry
+    for entry in range(dishes.size()):
+        if dishes[0][entry].symbol == root:
+            dish[0] = dishes[0][entry].dish
+            return dishes[0][entry].weight
+    return 0.0
 
 
 cdef int32_t draw_single(

@@ -15,10 +15,15 @@ from tsgkit._backoff cimport (
     Address,
     BackOff,
     Level,
+    Place,
     RefinedRule,
+    add_log_class_shares,
     class_level,
     count_tables,
+    class_of_dish,
+    is_label_class_level,
     label_class_level,
+    label_class_place,
     n_classes,
     n_levels,
     resample_label,
@@ -137,11 +142,7 @@ cdef double add_log_base_of_words(const BackOff* b, double result) noexcept nogi
         if level.cells[cell].n_customers:
             result += level.cells[cell].n_customers * log(b.lexical_share[b.rule_label[cell]])
             result += level.cells[cell].n_tables * log(b.class_word_base[b.rule_class[cell]])
-    level = &b.levels[label_class_level(b)]
-    for cell in range(level.cells.size()):
-        if level.cells[cell].n_tables:
-            result += level.cells[cell].n_tables * log(b.class_base[cell])
-    return result
+    return add_log_class_shares(b, result)
 
 
 # ---- parameters -----------------------------------------------------------------------------------------------
@@ -294,8 +295,15 @@ cdef bint order_below(const BackOff* b, int at, int32_t cell, int64_t n, cell_or
     cdef const Level* level = &b.levels[at]
     cdef symbol_t restaurant = level.restaurant_of_cell[cell], label
     cdef RefinedRule rule
+    cdef Place place
+    cdef int number
     if at == class_level(b):
-        orders[0][label_class_level(b)][class_cell(b, b.symbol_label[restaurant], cell % n_classes(b))] += n
+        place = label_class_place(b, 0, b.symbol_label[restaurant], cell % n_classes(b))
+        orders[0][label_class_level(b)][place.cell] += n
+    elif is_label_class_level(b, at) and at + 1 < word_level(b):
+        number = at - label_class_level(b)
+        place = label_class_place(b, number + 1, restaurant, class_of_dish(b, number, cell % b.n_class_dishes[number]))
+        orders[0][at + 1][place.cell] += n
     if at >= b.n_rule_levels:
         return True
     rule = rule_of_cell(level, cell)

@@ -77,9 +77,9 @@ cdef inline double unseat_rule(BackOff* b, const RefinedRule* rule, Rng* rng, Se
     return unseat_rule_at(b, &address, rng, seatings)
 
 
-cdef inline int32_t class_cell(const BackOff* b, symbol_t row, symbol_t word_class) noexcept nogil:
-    """The cell of a class in J_{x_k}, where the row is a symbol, or J_x, where it is a label."""
-    return row * n_classes(b) + word_class
+cdef inline int32_t class_cell(const BackOff* b, symbol_t symbol, symbol_t word_class) noexcept nogil:
+    """The cell of a class in J_{x_k}."""
+    return symbol * n_classes(b) + word_class
 
 
 cdef void find_address(const BackOff* b, const RefinedRule* rule, Address* address) noexcept nogil

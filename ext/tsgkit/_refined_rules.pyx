@@ -9,23 +9,23 @@ levels of rules,
 
 import numpy as np
 
-from tsgkit._backoff import level_names, level_number
+from tsgkit._backoff import level_number
 from tsgkit._trees import validate_trees
 
 from cython.operator cimport dereference
 from libc.stdint cimport int32_t, uint64_t
 from libcpp.map cimport map as cpp_map
 from libcpp.pair cimport pair
-from libcpp.unordered_map cimport unordered_map
 from libcpp.utility cimport move
 from libcpp.vector cimport vector
 
 from tsgkit._backoff cimport (
-    MOST_LEVELS, MOST_SUBCATEGORIES, NOT_SEEN, Address, BackOff, Level, RefinedRule, class_base_array, class_level,
-    copy_class_base, copy_rules, fill_table_arrays, label_class_level, label_class_probability, n_classes, n_pairs,
-    n_rules, n_symbols, open_restaurants, parameters_of, predictive_at, restaurants_of, set_parameters_of, word_base,
-    word_level,
+    MOST_CLASS_LEVELS, MOST_LEVELS, MOST_SUBCATEGORIES, NOT_SEEN, Address, BackOff, Level, RefinedRule, class_level,
+    copy_rules, fill_table_arrays, kinds_of, label_class_probability, n_classes, n_dishes_at, n_pairs, n_rules,
+    n_symbols, open_label_class_cells, open_restaurants, parameters_of, predictive_at, restaurants_of,
+    set_parameters_of, word_base, word_level,
 )
+from tsgkit._hash_tables cimport add_key, clear_keys, find_key
 from tsgkit._random cimport Rng, Stream
 from tsgkit._restaurant cimport Restaurant, SeatingLog, TableArray, Tables, denominator, new_weight, rollback
 from tsgkit._rule_list cimport add_entry, add_terms, draw_entry, sort_list, start_list, sum_of_terms
@@ -58,15 +58,16 @@ cdef int first_of_labels(const vector[symbol_t]* labels, symbol_t n_labels, vect
     return 0
 
 
-cdef int open_class_cells(BackOff* b, int level, symbol_t n_rows) except -1 nogil:
-    """A cell of every class for every row."""
-    cdef size_t cell, n_cells = <size_t>n_rows * n_classes(b)
-    b.levels[level].cells.clear()
-    b.levels[level].cells.resize(n_cells)
-    b.levels[level].restaurant_of_cell.resize(n_cells)
+cdef int open_class_cells(BackOff* b) except -1 nogil:
+    """A cell of every class for every symbol in J_{x_k}, and of every dish for every label below."""
+    cdef Level* level = &b.levels[class_level(b)]
+    cdef size_t cell, n_cells = <size_t>n_symbols(b) * n_classes(b)
+    level.cells.clear()
+    level.cells.resize(n_cells)
+    level.restaurant_of_cell.resize(n_cells)
     for cell in range(n_cells):
-        b.levels[level].restaurant_of_cell[cell] = <symbol_t>(cell // n_classes(b))
-    return 0
+        level.restaurant_of_cell[cell] = <symbol_t>(cell // n_classes(b))
+    return open_label_class_cells(b)
 
 
 cdef int open_hashed(BackOff* b) except -1 nogil:
@@ -93,10 +94,9 @@ cdef int open_hashed(BackOff* b) except -1 nogil:
         b.levels[number].cells.clear()
         b.levels[number].restaurant_of_cell.clear()
         b.levels[number].below.clear()
-        b.levels[number].cell_of.clear()
+        clear_keys(&b.levels[number].cell_of)
         start_list(&b.levels[number].rules, n_rules(b))
-    open_class_cells(b, class_level(b), n_symbols(b))
-    open_class_cells(b, label_class_level(b), b.n_labels)
+    open_class_cells(b)
     b.levels[word_level(b)].cells.clear()
     b.levels[word_level(b)].restaurant_of_cell.clear()
     if n_classes(b):
@@ -115,8 +115,7 @@ cdef inline uint64_t key_of(const RefinedRule* rule) noexcept nogil:
 
 
 cdef int32_t find_cell(const BackOff* b, int level, const RefinedRule* rule) noexcept nogil:
-    cdef unordered_map[uint64_t, int32_t].const_iterator found = b.levels[level].cell_of.const_find(key_of(rule))
-    return NOT_SEEN if found == b.levels[level].cell_of.const_end() else dereference(found).second
+    return find_key(&b.levels[level].cell_of, key_of(rule))
 
 
 cdef int32_t make_cell(BackOff* b, int level, const RefinedRule* rule) except -1 nogil:
@@ -128,7 +127,7 @@ cdef int32_t make_cell(BackOff* b, int level, const RefinedRule* rule) except -1
     here.cells.resize(cell + 1)
     here.restaurant_of_cell.push_back(here.first_context[b.rule_label[rule.rule]] + rule.parent)
     here.below.push_back(NOT_SEEN)
-    here.cell_of.insert(pair[uint64_t, int32_t](key_of(rule), cell))
+    add_key(&here.cell_of, key_of(rule), cell)
     return cell
 
 
@@ -147,7 +146,6 @@ cdef inline int begin_address(const BackOff* b, const RefinedRule* rule, Address
     address.rule, address.label, address.word_class = rule.rule, label, word_class
     if word_class >= 0:
         address.of_class.restaurant, address.of_class.cell = symbol, class_cell(b, symbol, word_class)
-        address.of_label_class.restaurant, address.of_label_class.cell = label, class_cell(b, label, word_class)
         address.of_word.restaurant, address.of_word.cell = b.word_restaurant[rule.rule], rule.rule
         n_used = min(n_used, 1)
     for level in range(n_used):
@@ -205,12 +203,12 @@ cdef int sort_cells_of(Level* level) except -1 nogil:
             kept.push_back(<int32_t>position)
     sort_list(&level.rules, &kept)
     cells.resize(kept.size())
-    level.cell_of.clear()
+    clear_keys(&level.cell_of)
     for position in range(kept.size()):
         cells[position] = move(level.cells[kept[position]])
         restaurants.push_back(level.restaurant_of_cell[kept[position]])
         rule = rule_of_cell(level, <int32_t>position)
-        level.cell_of.insert(pair[uint64_t, int32_t](key_of(&rule), <int32_t>position))
+        add_key(&level.cell_of, key_of(&rule), <int32_t>position)
     level.cells.swap(cells)
     level.restaurant_of_cell.swap(restaurants)
     level.below.clear()
@@ -273,7 +271,7 @@ cdef void fill_word_bases(const BackOff* b, symbol_t rule, double* result) noexc
     cdef Address address
     refined.rule, refined.parent, refined.left, refined.right = rule, 0, 0, 0
     begin_address(b, &refined, &address)
-    below = label_class_probability(b, &address)
+    below = label_class_probability(b, label, address.word_class)
     word = predictive_at(b, word_level(b), &address.of_word, b.class_word_base[address.word_class])
     for parent in range(n_subcategories(b, label)):
         result[parent] = b.lexical_share[label] * predictive_at(b, class_level(b), &address.of_class, below) * word
@@ -433,6 +431,8 @@ cdef class RuleHierarchy:
         The share of words among the rules of a label, where words have classes.
     class_word_base : array of float, one per class
         P0 of each word of a class.
+    class_levels : tsgkit.models.suffixes.ClassLevels, optional
+        What the classes of a label back off to; unless given, all classes are equally probable.
 
     Notes
     -----
@@ -446,13 +446,14 @@ cdef class RuleHierarchy:
     cdef readonly tuple names
 
     def __init__(
-        self, trees, symbol_label, levels, rule_base, rule_class, lexical_share, class_word_base,
+        self, trees, symbol_label, levels, rule_base, rule_class, lexical_share, class_word_base, class_levels=None,
     ):
         validate_trees(trees)
         copy_rules(
-            &self.back_off, trees, symbol_label, levels, rule_base, rule_class, lexical_share, class_word_base)
+            &self.back_off, trees, symbol_label, levels, rule_base, rule_class, lexical_share, class_word_base,
+            class_levels)
         validate_order(np.asarray(symbol_label), levels, trees.n_labels)
-        self.trees, self.names = trees, level_names(levels)
+        self.trees, self.names = trees, kinds_of(&self.back_off, levels)
         with nogil:
             open_hashed(&self.back_off)
         set_parameters_of(&self.back_off, np.tile([[0.5], [1.0]], (1, n_pairs(&self.back_off))))
@@ -472,21 +473,13 @@ cdef class RuleHierarchy:
         return result
 
     def parameters(self):
-        """Discounts and strengths: for every label at each level of rules, of J and of W, and of all J_x."""
+        """Discounts and strengths: for every label at each level of rules, of J and of W, and of the levels of J_x."""
         return parameters_of(&self.back_off)
 
     def set_parameters(self, values):
         """Set what `parameters` gave."""
         set_parameters_of(&self.back_off, values)
         weigh_all(&self.back_off)
-
-    def set_class_base(self, class_base):
-        """Set B_x, the base probabilities of classes: an array of labels by classes."""
-        copy_class_base(&self.back_off, class_base)
-
-    def class_base(self):
-        """B_x as an array of labels by classes; uniform unless it was set."""
-        return class_base_array(&self.back_off)
 
     def probability(self, rule, parent=0, left=0, right=0):
         """The probability of a refined rule for the next customer."""
@@ -512,7 +505,7 @@ cdef class RuleHierarchy:
 
     def roll_back(self, mark=0):
         """Undo what was done since the log had `mark` entries."""
-        cdef TableArray[MOST_LEVELS + 3] arrays
+        cdef TableArray[MOST_LEVELS + MOST_CLASS_LEVELS + 2] arrays
         if not 0 <= mark <= self.n_logged:
             raise ValueError("the log of seatings has no such entry")
         fill_table_arrays(&self.back_off, arrays)
@@ -586,7 +579,7 @@ cdef class RuleHierarchy:
             elif level == word_level(&self.back_off):
                 dish = cell
             else:
-                dish = cell % n_classes(&self.back_off)
+                dish = cell % n_dishes_at(&self.back_off, level)
             rows.append(
                 (here.restaurant_of_cell[cell], dish, here.cells[cell].n_customers, here.cells[cell].n_tables))
         return rows

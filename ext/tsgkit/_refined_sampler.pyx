@@ -7,7 +7,7 @@ restaurants of rules in ``_backoff``. Same seed, same result.
 
 import numpy as np
 
-from tsgkit._backoff import level_names, level_number
+from tsgkit._backoff import level_number
 from tsgkit._refined_rules import validate_order
 from tsgkit.checks import checked_rows, count_customers, require_discounts, require_strengths
 
@@ -18,10 +18,9 @@ from tsgkit._backoff cimport (
     MOST_SUBCATEGORIES,
     Level,
     RefinedRule,
-    class_base_array,
-    copy_class_base,
     copy_rules,
-    n_classes,
+    kinds_of,
+    n_dishes_at,
     n_pairs,
     parameters_of,
     restaurants_of,
@@ -76,16 +75,20 @@ cdef class RefinedSampler:
         The share of words among the rules of a label, where words have classes.
     class_word_base : array of float, one per class
         P0 of each word of a class.
+    class_levels : tsgkit.models.suffixes.ClassLevels, optional
+        What the classes of a label back off to; unless given, all classes are equally probable.
     seed : int
     """
 
     def __init__(
-        self, trees, symbol_label, levels, rule_base, rule_class, lexical_share, class_word_base, uint64_t seed=0,
+        self, trees, symbol_label, levels, rule_base, rule_class, lexical_share, class_word_base, class_levels=None,
+        uint64_t seed=0,
     ):
         symbol_label = np.asarray(symbol_label, dtype=np.int32)
         copy_trees(trees, &self.state.trees)
         copy_rules(
-            &self.state.rules, trees, symbol_label, levels, rule_base, rule_class, lexical_share, class_word_base
+            &self.state.rules, trees, symbol_label, levels, rule_base, rule_class, lexical_share, class_word_base,
+            class_levels
         )
         validate_order(symbol_label, levels, trees.n_labels)
         n_symbols = np.bincount(symbol_label, minlength=trees.n_labels)
@@ -93,7 +96,7 @@ cdef class RefinedSampler:
             raise ValueError("there are too many rules")
         if (n_symbols[trees.label[trees.tree_start[:len(trees.tree_start) - 1]]] != 1).any():
             raise ValueError("roots have no subcategories")
-        self.trees, self.kinds, self.state.seed = trees, level_names(levels), seed
+        self.trees, self.kinds, self.state.seed = trees, kinds_of(&self.state.rules, levels), seed
         copy_symbols(symbol_label, self.state.symbol_label)
         with nogil:
             open_hashed(&self.state.rules)
@@ -148,14 +151,6 @@ cdef class RefinedSampler:
             self.state.restaurants[symbol].discount = view[0, n_shared + symbol]
             self.state.restaurants[symbol].strength = view[1, n_shared + symbol]
         cache_parameters(&self.state)
-
-    def set_class_base(self, class_base):
-        """Set B_x, the base probabilities of classes: an array of labels by classes."""
-        copy_class_base(&self.state.rules, class_base)
-
-    def class_base(self):
-        """B_x as an array of labels by classes; uniform unless it was set."""
-        return class_base_array(&self.state.rules)
 
     def take_parameters(self, values):
         """Set what `SplitSampler.parameters` gave; those of G, which it does not have, stay."""
@@ -340,7 +335,7 @@ cdef class RefinedSampler:
 
         Of rules: rule, context within its label (the parent's subcategory at the first level), subcategories of the
         children (0 where there is none), customers, tables. Of ``class`` and ``label_class``: symbol or label, class,
-        customers, tables; of ``word``: rule, customers, tables.
+        customers, tables, and likewise of coarser classes; of ``word``: rule, customers, tables.
         """
         cdef int level = level_number(self.kinds, kind)
         cdef const Tables* tables
@@ -359,7 +354,7 @@ cdef class RefinedSampler:
             rule = rule_of_cell(&self.state.rules.levels[level], <int32_t>cell)
             return rule.rule, rule.parent, rule.left, rule.right
         if level < word_level(&self.state.rules):
-            return divmod(cell, n_classes(&self.state.rules))
+            return divmod(cell, n_dishes_at(&self.state.rules, level))
         return (cell,)
 
     cdef int n_columns(self, int level) noexcept:
@@ -508,7 +503,7 @@ cdef class RefinedSampler:
                 rule.rule, rule.parent, rule.left, rule.right = row[0], row[1], row[2], row[3]
                 cell = make_cell(&self.state.rules, level, &rule)
             elif level < word_level(&self.state.rules):
-                cell = row[0] * n_classes(&self.state.rules) + row[1]
+                cell = row[0] * n_dishes_at(&self.state.rules, level) + row[1]
             else:
                 cell = row[0]
             n_tables, size = row.pop(), row.pop()
@@ -517,7 +512,7 @@ cdef class RefinedSampler:
 
     def checked_cells(self, int level, rows):
         """Rows of cells and tables of a level, refused where they do not fit the trees."""
-        cdef index_t n_word_classes = n_classes(&self.state.rules), n_rule_levels = self.state.rules.n_rule_levels
+        cdef index_t n_rule_levels = self.state.rules.n_rule_levels
         cdef const vector[symbol_t]* first_context
         cdef size_t number
         trees = self.trees
@@ -537,10 +532,10 @@ cdef class RefinedSampler:
                     raise ValueError("a rule's subcategory is out of range")
         elif level < word_level(&self.state.rules):
             n_rows = self.n_symbols if level == n_rule_levels else self.n_labels
-            rows = checked_rows(rows, [0, 0, 1, 1], [n_rows, n_word_classes, *most])
+            rows = checked_rows(rows, [0, 0, 1, 1], [n_rows, n_dishes_at(&self.state.rules, level), *most])
         else:
             rows = checked_rows(rows, [0, 1, 1], [trees.n_rules, *most])
-            if n_word_classes == 0 and len(rows) or (self.word_restaurants()[rows[:, 0]] < 0).any():
+            if (self.word_restaurants()[rows[:, 0]] < 0).any():
                 raise ValueError("a rule without a class has words")
         if count_customers(rows, 1).sum() > len(trees.label):
             raise ValueError("the tables do not fit the trees")

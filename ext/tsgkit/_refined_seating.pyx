@@ -37,11 +37,14 @@ from tsgkit._refined_state cimport (
     has_internal_nodes,
     is_site_at,
     list_rules,
+    old_weight_of,
     present,
     release_dish,
     sort_state,
     subcategory_of,
     symbol_at,
+    weigh_refined,
+    weigh_single,
 )
 from tsgkit._refined_tracking cimport track_left, track_rule_left, track_seated, unseat_rule_below
 from tsgkit._restaurant cimport (
@@ -57,7 +60,6 @@ from tsgkit._restaurant cimport (
     multiply,
     new_weight,
     note,
-    old_weight,
     shrink,
     undo,
 )
@@ -95,16 +97,6 @@ cdef inline double weight_of_single(
 ) noexcept nogil:
     """The weight of a new table that serves a single rule."""
     return new_weight(restaurant) * state.stops_of_rule[rule.rule] * rule_probability
-
-
-cdef inline double old_weight_of(const Restaurant* restaurant, const Dish* dish) noexcept nogil:
-    """The weight of all tables that serve a dish; 0 if there is none."""
-    return old_weight(restaurant, &dish.tables) if dish.tables.n_customers else 0.0
-
-
-cdef inline void weigh_single(RefinedState* state, const Dish* dish) noexcept nogil:
-    """Bring the weight of a single rule in line with its customers."""
-    state.singles.weight[dish.single] = old_weight(&state.restaurants[dish.symbol], &dish.tables)
 
 
 cdef int seat_single(RefinedState* state, int32_t node, Rng* rng, LogProduct* product) except -1 nogil:
@@ -287,6 +279,7 @@ cdef int seat_refined(
         draw_refinement(state, &dish.refined[table].refinement, found.total, rng)
     dish.refined[table].size = size + 1
     grow(restaurant, &dish.tables, size)
+    weigh_refined(state, dish)
     note(&state.seatings, restaurant, DISHES, state.dish[node], size, table, True)
     if annotate:
         take_symbols(state, &dish.refined[table])
@@ -355,6 +348,7 @@ cdef int unseat_refined(
     size = dish.refined[position].size
     dish.refined[position].size -= 1
     shrink(restaurant, &dish.tables, size)
+    weigh_refined(state, dish)
     note(&state.seatings, restaurant, DISHES, state.dish[node], size, position, False)
     if size == 1:
         unseat_rules(state, dish, position, rng, table != ANY_TABLE, product)
@@ -484,6 +478,7 @@ cdef int undo_dish(RefinedState* state, const Seating* entry) except -1 nogil:
         undo_tracked(state, entry)
         weigh_single(state, dish)
         return 0
+    weigh_refined(state, dish)
     if entry.is_seated:
         dish.refined[entry.table].size -= 1
         if dish.refined[entry.table].size == 0:

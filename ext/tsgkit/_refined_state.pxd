@@ -11,9 +11,9 @@ from libcpp cimport bool as cpp_bool
 from libcpp.vector cimport vector
 
 from tsgkit._backoff cimport BackOff, RefinedRule
-from tsgkit._fragments cimport FragmentTable
+from tsgkit._fragments cimport FragmentTable, RootedDish
 from tsgkit._random cimport Rng
-from tsgkit._restaurant cimport Restaurant, SeatingLog, StopProbabilities, Tables
+from tsgkit._restaurant cimport Restaurant, SeatingLog, StopProbabilities, Tables, old_weight
 from tsgkit._rule_list cimport RuleList
 from tsgkit._trees cimport BinaryTrees
 from tsgkit._types cimport index_t, symbol_t
@@ -148,6 +148,25 @@ cdef inline int32_t find_dish(const RefinedState* state, int32_t fragment, symbo
         if state.fragments.links[fragment].dishes[item].symbol == root:
             return state.fragments.links[fragment].dishes[item].dish
     return -1
+
+
+cdef inline double old_weight_of(const Restaurant* restaurant, const Dish* dish) noexcept nogil:
+    """The weight of all tables that serve a dish; 0 if there is none."""
+    return old_weight(restaurant, &dish.tables) if dish.tables.n_customers else 0.0
+
+
+cdef inline void weigh_single(RefinedState* state, const Dish* dish) noexcept nogil:
+    """Bring the weight of a single rule in line with its customers."""
+    state.singles.weight[dish.single] = old_weight(&state.restaurants[dish.symbol], &dish.tables)
+
+
+cdef inline void weigh_refined(RefinedState* state, const Dish* dish) noexcept nogil:
+    """The same of a fragment with internal nodes."""
+    cdef vector[RootedDish]* dishes = &state.fragments.links[dish.fragment].dishes
+    cdef size_t entry = 0
+    while dishes[0][entry].symbol != dish.symbol:
+        entry += 1
+    dishes[0][entry].weight = old_weight_of(&state.restaurants[dish.symbol], dish)
 
 
 # ---- dishes -------------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from tsgkit._fragments cimport (
     start_fragments,
 )
 from tsgkit._refined_rules cimport find_cell, n_subcategories, sort_cells, weigh_all
-from tsgkit._restaurant cimport empty_restaurant, old_weight, start_stops
+from tsgkit._restaurant cimport empty_restaurant, start_stops
 from tsgkit._rule_list cimport RuleEntry, add_entry, sort_list, start_list
 from tsgkit._trees cimport child, child_label, n_nodes, n_nodes_of, n_trees
 from tsgkit._types cimport index_t, symbol_t
@@ -74,8 +74,12 @@ cdef void cache_parameters(RefinedState* state) noexcept nogil:
     weigh_all(&state.rules)
     for number in range(state.dishes.size()):
         dish = &state.dishes[number]
-        if dish.fragment >= 0 and dish.single >= 0:
-            state.singles.weight[dish.single] = old_weight(&state.restaurants[dish.symbol], &dish.tables)
+        if dish.fragment < 0:
+            continue
+        if has_internal_nodes(dish):
+            weigh_refined(state, dish)
+        else:
+            weigh_single(state, dish)
 
 
 cdef int clear_seating(RefinedState* state) except -1 nogil:
@@ -188,7 +192,7 @@ cdef int32_t intern_dish(RefinedState* state, int32_t fragment, symbol_t root) e
     if is_single(&state.fragments.fragments[fragment]):
         dish.single = add_single(state, fragment, root)
         state.dish_of_single.push_back(number)
-    entry.symbol, entry.dish = root, number
+    entry.symbol, entry.dish, entry.weight = root, number, 0.0
     state.fragments.links[fragment].dishes.push_back(entry)
     return number
 

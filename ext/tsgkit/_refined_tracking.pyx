@@ -7,7 +7,9 @@ from tsgkit._backoff cimport (
     BackOff,
     Place,
     class_level,
+    is_label_class_level,
     label_class_level,
+    label_class_place,
     restaurant_at,
     word_level,
 )
@@ -74,7 +76,7 @@ cdef int track_rule_left(RefinedState* state, size_t mark, int32_t* below, Rng* 
     for entry in range(mark, state.seatings.entries.size()):
         table = track_left(state, entry, rng)
         array = state.seatings.entries[entry].array
-        above = last_class if array == label_class_level(b) else last_rule
+        above = last_class if is_label_class_level(b, array) else last_rule
         which = array == word_level(b)
         if above < 0:
             below[which] = table
@@ -82,7 +84,7 @@ cdef int track_rule_left(RefinedState* state, size_t mark, int32_t* below, Rng* 
             state.tracked.tables[above].below[which] = table
         if array < b.n_rule_levels:
             last_rule = table
-        elif array == class_level(b):
+        elif array != word_level(b):
             last_class = table
     return 0
 
@@ -113,14 +115,21 @@ cdef int unseat_rule_below(RefinedState* state, const Address* address, const in
     cdef BackOff* b = &state.rules
     cdef int level = 0, n_used = min(b.n_used, 1) if address.word_class >= 0 else b.n_used
     cdef int32_t table = below[0], of_word = below[1]
+    cdef bint is_removed
+    cdef Place place
     while level < n_used and leave_tracked(state, level, &address.rules[level], table):
         of_word = state.tracked.tables[table].below[1]
         table = state.tracked.tables[table].below[0]
         level += 1
     if address.word_class < 0 or level < n_used:
         return 0
-    if leave_tracked(state, class_level(b), &address.of_class, table):
-        leave_tracked(state, label_class_level(b), &address.of_label_class, state.tracked.tables[table].below[0])
+    is_removed = leave_tracked(state, class_level(b), &address.of_class, table)
+    level = 0
+    while is_removed and level < b.n_class_levels:
+        place = label_class_place(b, level, address.label, address.word_class)
+        table = state.tracked.tables[table].below[0]
+        is_removed = leave_tracked(state, label_class_level(b) + level, &place, table)
+        level += 1
     leave_tracked(state, word_level(b), &address.of_word, of_word)
     return 0
 

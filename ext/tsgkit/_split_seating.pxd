@@ -6,8 +6,8 @@ from libc.stdint cimport int32_t
 from libcpp cimport bool as cpp_bool
 
 from tsgkit._backoff cimport (
-    MOST_LEVELS, Address, Place, class_base_of, class_level, fill_bases, label_class_level, label_class_probability,
-    predictive_at, probability_at, restaurant_at, word_level,
+    MOST_CLASS_LEVELS, MOST_LEVELS, Address, Place, class_level, fill_bases, label_class_level, label_class_place,
+    label_class_probability, predictive_at, probability_at, restaurant_at, word_level,
 )
 from tsgkit._random cimport Rng
 from tsgkit._restaurant cimport Restaurant, Tables, new_weight, old_weight
@@ -128,14 +128,19 @@ cdef inline void roll_back(SeatingEntries* seatings, size_t mark) noexcept nogil
 cdef inline void sit_word(SplitState* s, const Address* address, Table* table, Rng* rng,
                           SeatingEntries* seatings) noexcept nogil:
     """Seat the customers of a new table of a word with a class."""
-    cdef Table* of_class
+    cdef double bases[MOST_CLASS_LEVELS]
+    cdef double of_label = label_class_probability(&s.back_off, address.label, address.word_class, bases)
+    cdef Table* above
+    cdef Place place
+    cdef int number = 0
     sit(s, word_level(&s.back_off), &address.of_word, s.back_off.class_word_base[address.word_class], rng, seatings,
         &table.below)
-    of_class = sit(s, class_level(&s.back_off), &address.of_class, label_class_probability(&s.back_off, address), rng,
-                   seatings, &table.class_below)
-    if of_class.size == 1:
-        sit(s, label_class_level(&s.back_off), &address.of_label_class,
-            class_base_of(&s.back_off, address.label, address.word_class), rng, seatings, &of_class.below)
+    table = sit(s, class_level(&s.back_off), &address.of_class, of_label, rng, seatings, &table.class_below)
+    while table.size == 1 and number < s.back_off.n_class_levels:
+        above = table
+        place = label_class_place(&s.back_off, number, address.label, address.word_class)
+        table = sit(s, label_class_level(&s.back_off) + number, &place, bases[number], rng, seatings, &above.below)
+        number += 1
 
 
 cdef inline double sit_rule(SplitState* s, const Address* address, Rng* rng, SeatingEntries* seatings,
@@ -157,6 +162,20 @@ cdef inline double sit_rule(SplitState* s, const Address* address, Rng* rng, Sea
     return result
 
 
+cdef inline void leave_word(SplitState* s, const Address* address, const Table* removed,
+                            SeatingEntries* seatings) noexcept nogil:
+    """Unseat the customers of a table of a word with a class that was removed."""
+    cdef Table table
+    cdef Place place
+    cdef int number = 0
+    leave(s, word_level(&s.back_off), &address.of_word, removed.below, seatings)
+    table = leave(s, class_level(&s.back_off), &address.of_class, removed.class_below, seatings)
+    while table.size == 0 and number < s.back_off.n_class_levels:
+        place = label_class_place(&s.back_off, number, address.label, address.word_class)
+        table = leave(s, label_class_level(&s.back_off) + number, &place, table.below, seatings)
+        number += 1
+
+
 cdef inline void leave_rule(SplitState* s, const Address* address, int32_t number,
                             SeatingEntries* seatings) noexcept nogil:
     """Unseat a customer of a rule from a table, and one more at every next level where a table is removed."""
@@ -164,10 +183,7 @@ cdef inline void leave_rule(SplitState* s, const Address* address, int32_t numbe
     cdef int level = 1
     if address.word_class >= 0:
         if table.size == 0:
-            leave(s, word_level(&s.back_off), &address.of_word, table.below, seatings)
-            table = leave(s, class_level(&s.back_off), &address.of_class, table.class_below, seatings)
-            if table.size == 0:
-                leave(s, label_class_level(&s.back_off), &address.of_label_class, table.below, seatings)
+            leave_word(s, address, &table, seatings)
         return
     while level < s.back_off.n_used and table.size == 0:
         table = leave(s, level, &address.rules[level], table.below, seatings)

@@ -57,7 +57,6 @@ cdef struct Block:
     symbol_t word_restaurant
     int32_t word_cell
     int32_t class_first         # the two cells of (group, class) in J_{x_k}
-    int32_t label_class_cell    # the cell of (label, class) in J_x
 
 
 cdef cppclass SplitState:
@@ -109,7 +108,6 @@ cdef inline void fill_address(const SplitState* s, int32_t number, int index, Ad
     cdef int option = index >> block.n_children, below = index & ((1 << block.n_children) - 1), level
     address.rule, address.label, address.word_class = block.rule, block.label, block.word_class
     address.of_class.restaurant, address.of_class.cell = 2 * block.group + option, block.class_first + option
-    address.of_label_class.restaurant, address.of_label_class.cell = block.label, block.label_class_cell
     address.of_word.restaurant, address.of_word.cell = block.word_restaurant, block.word_cell
     for level in range(s.back_off.n_used):
         address.rules[level].restaurant = places[2 * level + option].restaurant

@@ -9,8 +9,8 @@ from libcpp.pair cimport pair
 from libcpp.vector cimport vector
 
 from tsgkit._backoff cimport (
-    NOT_SEEN, BackOff, Level, class_base_of, class_level, label_class_level, n_levels, n_rules, open_restaurants,
-    resample_label, resample_label_classes, restaurant_of, word_level,
+    NOT_SEEN, BackOff, Level, add_log_class_shares, class_level, label_class_level, n_levels, n_rules,
+    open_label_class_cells, open_restaurants, resample_label, resample_label_classes, restaurant_of, word_level,
 )
 from tsgkit._random cimport RNG_SPLIT_HYPER, Rng, rng_for
 from tsgkit._restaurant cimport log_seating, table_counts
@@ -33,7 +33,7 @@ cdef cppclass Numberings:
     Numbering blocks
     vector[Numbering] rules            # per level: by rule, context and the children's groups
     Numbering classes                  # by group and class
-    Numbering label_classes            # by label and class
+    Numbering word_restaurants         # by label and class
     Numbering words                    # by rule
     vector[symbol_t] word_restaurant_label
 
@@ -84,7 +84,7 @@ cdef int open_split(SplitState* s) except -1 nogil:
 cdef int start_numberings(SplitState* s, Numberings* numberings) except -1 nogil:
     cdef int level
     numberings.blocks.n_given = numberings.classes.n_given = 0
-    numberings.label_classes.n_given = numberings.words.n_given = 0
+    numberings.word_restaurants.n_given = numberings.words.n_given = 0
     numberings.rules.resize(s.back_off.n_rule_levels)
     for level in range(s.back_off.n_rule_levels):
         numberings.rules[level].n_given = 0
@@ -102,7 +102,7 @@ cdef int add_block(
     block.left_group, block.right_group = left_group, right_group
     block.n_children = (left_group >= 0) + (right_group >= 0)
     block.word_class = s.back_off.rule_class[block.rule]
-    block.word_restaurant = block.word_cell = block.class_first = block.label_class_cell = NOT_SEEN
+    block.word_restaurant = block.word_cell = block.class_first = NOT_SEEN
     if block.word_class >= 0:
         place_word(&s.back_off, numberings, &block)
     place_rule(s, numberings, &block)
@@ -130,15 +130,13 @@ cdef int place_rule(SplitState* s, Numberings* numberings, const Block* block) e
 
 
 cdef int place_word(BackOff* b, Numberings* numberings, Block* block) except -1 nogil:
-    """The cells of a word with a class. Tags and classes have a cell in J_x and a restaurant of words each."""
+    """The cells of a word with a class. Every tag and class has a restaurant of words."""
     cdef vector[symbol_t]* restaurant_of_class = &b.levels[class_level(b)].restaurant_of_cell
     block.word_cell = number_of(&numberings.words, block.rule, -1, -1, -1, 1)
     block.class_first = number_of(&numberings.classes, block.group, block.word_class, -1, -1, 2)
-    block.label_class_cell = number_of(&numberings.label_classes, block.label, block.word_class, -1, -1, 1)
-    block.word_restaurant = block.label_class_cell
-    if <size_t>numberings.label_classes.n_given > numberings.word_restaurant_label.size():
+    block.word_restaurant = number_of(&numberings.word_restaurants, block.label, block.word_class, -1, -1, 1)
+    if <size_t>numberings.word_restaurants.n_given > numberings.word_restaurant_label.size():
         numberings.word_restaurant_label.push_back(block.label)
-        b.levels[label_class_level(b)].restaurant_of_cell.push_back(block.label)
     if <size_t>numberings.classes.n_given > restaurant_of_class.size():
         restaurant_of_class.push_back(2 * block.group)
         restaurant_of_class.push_back(2 * block.group + 1)
@@ -150,6 +148,7 @@ cdef int place_word(BackOff* b, Numberings* numberings, Block* block) except -1 
 cdef int open_cells(SplitState* s) except -1 nogil:
     cdef Level* here
     cdef int level
+    open_label_class_cells(&s.back_off)
     s.tables.clear()
     s.tables.resize(n_levels(&s.back_off))
     for level in range(n_levels(&s.back_off)):
@@ -269,7 +268,8 @@ cdef double log_seatings(const BackOff* b, const vector[vector[table_counts]]* c
             if restaurant < b.levels[level].restaurants.size():
                 result += log_seating_of(b, counts, level, restaurant)
         if restaurant < <size_t>b.n_labels:
-            result += log_seating_of(b, counts, label_class_level(b), restaurant)
+            for level in range(label_class_level(b), word_level(b)):
+                result += log_seating_of(b, counts, level, restaurant)
     for restaurant in range(b.levels[word_level(b)].restaurants.size()):
         result += log_seating_of(b, counts, word_level(b), restaurant)
     return result
@@ -294,12 +294,11 @@ cdef double add_log_bases(const SplitState* s, double result) except? -1.0 nogil
     cdef int last = b.n_used - 1, n_below
     cdef const Block* block
     cdef const Place* places
-    cdef vector[cpp_bool] done, word_done, label_class_done
+    cdef vector[cpp_bool] done, word_done
     cdef int64_t n_tables
     cdef size_t number
     done.resize(b.levels[last].cells.size(), False)
     word_done.resize(b.levels[word_level(b)].cells.size(), False)
-    label_class_done.resize(b.levels[label_class_level(b)].cells.size(), False)
     for number in range(s.blocks.size()):
         block = &s.blocks[number]
         places = places_of(s, <int32_t>number)
@@ -309,9 +308,6 @@ cdef double add_log_bases(const SplitState* s, double result) except? -1.0 nogil
             result += n_tables * log(b.lexical_share[block.label])
             n_tables = tables_not_counted(&b.levels[word_level(b)], block.word_cell, 1, &word_done)
             result += n_tables * log(b.class_word_base[block.word_class])
-            n_tables = tables_not_counted(
-                &b.levels[label_class_level(b)], block.label_class_cell, 1, &label_class_done)
-            result += n_tables * log(class_base_of(b, block.label, block.word_class))
             continue
         if n_tables:
             result += n_tables * log(b.rule_share[block.label])
@@ -319,7 +315,7 @@ cdef double add_log_bases(const SplitState* s, double result) except? -1.0 nogil
         n_tables += tables_not_counted(&b.levels[last], places[2 * last + 1].cell, n_below, &done)
         if n_tables:
             result += n_tables * log(b.rule_base[block.rule])
-    return result
+    return add_log_class_shares(b, result)
 
 
 cdef inline int64_t n_tables_of_options(const Level* level, const Place* places, int n_below) noexcept nogil:

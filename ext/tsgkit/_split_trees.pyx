@@ -378,7 +378,7 @@ cdef inline int fill_word_bases(const SplitState* s, int32_t number, double* bas
     cdef Address address
     cdef int option
     fill_address(s, number, 0, &address)
-    below = label_class_probability(b, &address)
+    below = label_class_probability(b, address.label, address.word_class)
     word = predictive_at(b, word_level(b), &address.of_word, b.class_word_base[address.word_class])
     base[1] = 0.0
     for option in range(s.n_options[s.blocks[number].group]):

@@ -5,17 +5,19 @@ The model is in ``_backoff.pxd``, the state in ``_split_state.pxd``, the moves i
 out as arrays. Same seed and size of batches, same result, whatever the number of threads.
 """
 
+from itertools import pairwise
+
 import numpy as np
 
-from tsgkit._backoff import level_names, level_number
+from tsgkit._backoff import level_number
 from tsgkit.checks import checked_rows
 
 from libc.stdint cimport uint8_t, uint64_t
 from libcpp.vector cimport vector
 
 from tsgkit._backoff cimport (
-    Address, Level, class_base_array, class_probability, copy_class_base, copy_rule_base, copy_rules,
-    label_class_probability, n_pairs, parameters_of, probability_at, restaurants_of, set_parameters_of,
+    Address, Level, class_probability, copy_rule_base, copy_rules, kinds_of, label_class_place, label_class_probability,
+    n_pairs, parameters_of, probability_at, restaurants_of, set_parameters_of,
 )
 from tsgkit._restaurant cimport Restaurant
 from tsgkit._split_moves cimport joint_losses, marginal_losses, merge_groups, type_sweep
@@ -30,7 +32,7 @@ from tsgkit._vectors cimport copy_flags, copy_symbols
 
 BLOCK_FIELDS = (
     "rule", "group", "left_group", "right_group", "label", "n_children", "word_class", "word_restaurant", "word_cell",
-    "class_first", "label_class_cell",
+    "class_first",
 )
 
 
@@ -55,6 +57,8 @@ cdef class SplitSampler:
         The share of words among the rules of a label, where words have classes.
     class_word_base : array of float, one per class
         P0 of each word of a class.
+    class_levels : tsgkit.models.suffixes.ClassLevels, optional
+        What the classes of a label back off to; unless given, all classes are equally probable.
     seed : int
     """
 
@@ -66,7 +70,7 @@ cdef class SplitSampler:
 
     def __init__(
         self, trees, groups, group_label, n_options, levels, rule_base, rule_class, lexical_share, class_word_base,
-        uint64_t seed=0,
+        class_levels=None, uint64_t seed=0,
     ):
         copy_trees(trees, &self.state.trees)
         groups, group_label = np.asarray(groups, dtype=np.int32), np.asarray(group_label, dtype=np.int32)
@@ -74,10 +78,10 @@ cdef class SplitSampler:
         validate_groups(trees, groups, group_label, n_options)
         copy_rules(
             &self.state.back_off, trees, np.repeat(group_label, 2), levels, rule_base, rule_class, lexical_share,
-            class_word_base)
+            class_word_base, class_levels)
         if levels.n_used < 1:
             raise ValueError("no level of rules is in use")
-        self.trees, self.kinds = trees, level_names(levels)
+        self.trees, self.kinds = trees, kinds_of(&self.state.back_off, levels)
         copy_symbols(groups, self.state.group)
         copy_symbols(group_label, self.state.group_label)
         copy_flags(n_options, self.state.n_options)
@@ -89,14 +93,6 @@ cdef class SplitSampler:
     def set_rule_base(self, rule_base):
         """Set P0, the probability of each refinement of a rule: a merge leaves fewer of them."""
         copy_rule_base(&self.state.back_off, rule_base)
-
-    def set_class_base(self, class_base):
-        """Set B_x, the base probabilities of classes: an array of labels by classes."""
-        copy_class_base(&self.state.back_off, class_base)
-
-    def class_base(self):
-        """B_x as an array of labels by classes; uniform unless it was set."""
-        return class_base_array(&self.state.back_off)
 
     cdef int require_seated(self, bint wanted) except -1:
         if self.is_changing:
@@ -118,11 +114,11 @@ cdef class SplitSampler:
 
     @property
     def n_pairs(self):
-        """How many pairs (discount, strength) there are: for every label at each level, and one more."""
+        """How many pairs (discount, strength) there are: see `parameters`."""
         return n_pairs(&self.state.back_off)
 
     def parameters(self):
-        """Discounts and strengths: for every label at each level of rules, of J and of W, and of all J_x."""
+        """Discounts and strengths: for every label at each level of rules, of J and of W, and of the levels of J_x."""
         return parameters_of(&self.state.back_off)
 
     def set_parameters(self, values):
@@ -256,7 +252,6 @@ cdef class SplitSampler:
             view[number, 3], view[number, 4], view[number, 5] = block.right_group, block.label, block.n_children
             view[number, 6], view[number, 7] = block.word_class, block.word_restaurant
             view[number, 8], view[number, 9] = block.word_cell, block.class_first
-            view[number, 10] = block.label_class_cell
             for level in range(n_rule_levels):
                 for option in range(2):
                     first_view[level, number, option] = places_of(&self.state, number)[2 * level + option].cell
@@ -327,7 +322,7 @@ cdef class SplitSampler:
             for option in range(2):
                 fill_address(&self.state, number, option, &address)
                 view[number, option] = class_probability(&self.state.back_off, &address)
-            view[number, 2] = label_class_probability(&self.state.back_off, &address)
+            view[number, 2] = label_class_probability(&self.state.back_off, address.label, address.word_class)
         return values
 
     # ---- seating -----------------------------------------------------------------------------------------
@@ -399,12 +394,14 @@ cdef class SplitSampler:
         block, option, below = choices_of(blocks)
         is_word = blocks["word_class"][block] >= 0
         cells = {name: blocks[f"first_{name}"][block, option] + below for name in used}
-        cells["class"], cells["label_class"] = blocks["class_first"][block] + option, blocks["label_class_cell"][block]
-        cells["word"] = blocks["word_cell"][block]
+        cells["class"], cells["word"] = blocks["class_first"][block] + option, blocks["word_cell"][block]
+        of_class = self.label_class_cells(blocks)
+        cells |= {kind: numbers[block] for kind, numbers in of_class.items()}
         result = {kind: [] for kind in self.kinds}
         result[names[0]].append(np.stack([self.cells_of_nodes(blocks), seats], axis=1))
         steps = [(above, below, ~is_word, 3) for above, below in zip(used, used[1:], strict=False)]
-        steps += [(names[0], "word", is_word, 3), (names[0], "class", is_word, 4), ("class", "label_class", is_word, 3)]
+        steps += [(names[0], "word", is_word, 3), (names[0], "class", is_word, 4)]
+        steps += [(above, below, is_word, 3) for above, below in pairwise(("class", *of_class))]
         n_below = {kind: np.zeros((len(rows), 5), dtype=bool) for kind, rows in tables.items()}
         for above, kind, chosen, column in steps:
             cell_below = np.full(self.n_cells(above), -1, dtype=np.int64)
@@ -417,6 +414,20 @@ cdef class SplitSampler:
             if ((rows[:, 3:] >= 0) != n_below[kind][:, 3:]).any():
                 raise ValueError("the tables do not fit the trees: one has no table below, or one too many")
         return {kind: np.concatenate([*pairs, np.empty((0, 2), np.int64)]) for kind, pairs in result.items()}
+
+    def label_class_cells(self, blocks):
+        """The cells of every block at the levels of the labels' classes, by kind; -1 of a block without a class."""
+        cdef index_t number
+        cdef int level
+        cdef const Block* block
+        cells = np.full((self.state.back_off.n_class_levels, len(blocks["label"])), -1, dtype=np.int64)
+        cdef index_t[:, ::1] view = cells
+        for number in range(<index_t>self.state.blocks.size()):
+            block = &self.state.blocks[number]
+            for level in range(self.state.back_off.n_class_levels if block.word_class >= 0 else 0):
+                view[level, number] = label_class_place(
+                    &self.state.back_off, level, block.label, block.word_class).cell
+        return dict(zip(self.kinds[len(self.rule_kinds) + 1:], cells, strict=False))
 
     def cells_of_nodes(self, blocks):
         """The cell of every node's rule at the first level."""

@@ -141,7 +141,6 @@ def test_without_insertions_it_is_the_joint_sampler(tmp_path):
     sites = RefinedSites(run.training.material, active.splits)
     sites.sampler.set_parameters(active.extended.treebank_parameters(active.sampler.parameters()))
     sites.sampler.set_stops(active.sampler.stops()[: active.extended.n_labels])
-    sites.sampler.set_class_base(active.sampler.class_base()[: active.extended.n_labels])
     sites.sampler.restore(active.sampler.symbols(), active.sampler.sites(), active.sampler.seating())
     assert sites.sampler.log_joint() == pytest.approx(active.sampler.log_joint(), rel=1e-12)
     sites.add_to_mean()

@@ -199,6 +199,7 @@ def test_the_posterior_of_refined_trees_does_not_depend_on_the_start():
         rule_class=[-1] * trees.n_rules,
         lexical_share=lexical_shares(trees).tolist(),
         class_word_base=[],
+        class_levels=material.words.levels,
     )
     seen = Counter()
     for iteration in range(1, 16001):

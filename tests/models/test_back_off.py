@@ -14,6 +14,7 @@ from tsgkit.errors import UsageError
 from tsgkit.models.back_off import BACK_OFFS, REFINED, UNREFINED, BackOff, Level, Levels, RefinedSymbols
 from tsgkit.models.rules import number_rules
 from tsgkit.models.srtsg import lexical_shares
+from tsgkit.models.suffixes import ClassLevels
 from tsgkit.treebank import FlatCorpus
 
 TREES = ["(S (N a) (V b))", "(S (N (N a) (N b)) (V c))", "(S (V (V a)) (N d))", "(S (N c))"]
@@ -21,6 +22,8 @@ TREES = ["(S (N a) (V b))", "(S (N (N a) (N b)) (V c))", "(S (V (V a)) (N d))", 
 N_SYMBOLS, PARENTS = {"S": 1, "N": 4, "V": 3}, {"S": [0], "N": [0, 0, 1, 1], "V": [0, 0, 1]}
 COARSE = Level("coarse", lambda symbols: symbols.parent)
 FOUR = BackOff((REFINED, COARSE, UNREFINED))
+# Three classes of words, of which the coarser level joins two.
+CLASS_LEVELS = ClassLevels(np.array([[0, 1, 2], [0, 1, 0]]), np.array([[0.4, 1.0, 0.6], [0.7, 0.3, 0.7]]))
 
 
 class Setting:
@@ -44,8 +47,8 @@ class Setting:
         weight = np.where(is_word & classes, 0.0, sizes)
         totals = np.bincount(trees.rule_label, weights=weight)
         base = np.where(weight > 0, weight / np.maximum(totals, 1)[trees.rule_label] / sizes, 1.0)
-        rule_class = np.where(is_word & classes, trees.rule_word % 2, -1)
-        word_base = np.array([0.25, 0.5]) if classes else np.empty(0)
+        rule_class = np.where(is_word & classes, trees.rule_word % 3, -1)
+        word_base = np.array([0.25, 0.5, 0.25]) if classes else np.empty(0)
         arguments = {
             "symbol_label": self.label,
             "levels": self.levels,
@@ -53,6 +56,7 @@ class Setting:
             "rule_class": rule_class,
             "lexical_share": lexical_shares(trees),
             "class_word_base": word_base,
+            "class_levels": CLASS_LEVELS if classes else ClassLevels.uniform(0),
         }
         self.hierarchy = RuleHierarchy(trees, **arguments)
         n_pairs = self.hierarchy.parameters().shape[1]
@@ -152,7 +156,10 @@ def test_every_table_is_a_customer_of_the_next_level(back_off, n_levels, classes
     for symbol, dishes in tables["class"].items():
         for klass, (_, n_tables) in dishes.items():
             wanted["label_class"][setting.label[symbol]][klass] += n_tables
-    for name in (*levels.names, "class", "label_class"):
+    for label, dishes in tables["label_class"].items():
+        for klass, (_, n_tables) in dishes.items():
+            wanted["label_class_2"][label][klass % 2] += n_tables
+    for name in (*levels.names, "class", *setting.oracle.class_levels.kinds):
         found = {place: {dish: n for dish, (n, _) in dishes.items()} for place, dishes in tables[name].items()}
         assert found == {place: dict(dishes) for place, dishes in wanted[name].items()}
 

@@ -120,12 +120,13 @@ REFINED = """
 from tsgkit.models.back_off import UNREFINED_ROOT
 from tsgkit.models.srtsg import Subcategories, Words
 from tsgkit.models.srtsg_sites import make_site_sampler, site_levels
+from tsgkit.models.suffixes import ClassLevels
 
 trees = number_rules(prepare(load("village", "dev")[:12], binarization=Binarization("right", 0)))
 n_options = np.where(np.arange(trees.n_labels) == trees.label[0], 1, 2).astype(np.uint8)
 subcategories = Subcategories(np.arange(trees.n_labels, dtype=np.int32), n_options, trees.n_labels)
 classes = np.where(trees.rule_word >= 0, trees.rule_word % 2, -1).astype(np.int32)
-words = Words(["C0", "C1"], classes, np.array([0.05, 0.03]))
+words = Words(["C0", "C1"], classes, np.array([0.05, 0.03]), ClassLevels.uniform(2))
 levels = site_levels(UNREFINED_ROOT, subcategories)
 first = np.searchsorted(subcategories.label, trees.label)
 symbols = first + np.arange(len(first)) % n_options[trees.label]

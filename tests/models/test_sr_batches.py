@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from models.test_sr_sites import KINDS, Case, everything, whole
+from models.test_sr_sites import Case, everything, whole
 from nltk.tree import Tree
 from reference import pyp
 
@@ -10,6 +10,7 @@ from tsgkit.models.back_off import UNREFINED_ROOT
 from tsgkit.models.rules import number_rules
 from tsgkit.models.srtsg import Subcategories, Words
 from tsgkit.models.srtsg_sites import make_site_sampler, site_levels
+from tsgkit.models.suffixes import ClassLevels
 from tsgkit.treebank import FlatCorpus
 
 # All trees of a bank are one batch. In `ladders` and `short` they share fragments, tables and rules, so that
@@ -52,7 +53,7 @@ def sampler_of(n_trees, seed=3):
     n_options = np.where(np.arange(trees.n_labels) == trees.label[0], 1, 2).astype(np.uint8)
     subcategories = Subcategories(np.arange(trees.n_labels, dtype=np.int32), n_options, trees.n_labels)
     classes = np.where(trees.rule_word >= 0, trees.rule_word % 2, -1).astype(np.int32)
-    words = Words(["C0", "C1"], classes, np.array([0.5, 0.3]))
+    words = Words(["C0", "C1"], classes, np.array([0.5, 0.3]), ClassLevels.uniform(2))
     levels = site_levels(UNREFINED_ROOT, subcategories)
     sampler = make_site_sampler(trees, words, subcategories, levels, base="frequency", seed=seed)
     first = np.searchsorted(subcategories.label, trees.label)
@@ -80,7 +81,7 @@ def test_threads_change_nothing(batch):
     assert traces[0] == traces[1] == traces[2]
     assert everything(samplers[0]) == everything(samplers[1]) == everything(samplers[2])
     samplers[0].empty()
-    assert not any(samplers[0].restaurants(kind)[:2].any() for kind in ("dish", *KINDS))
+    assert not any(samplers[0].restaurants(kind)[:2].any() for kind in ("dish", *samplers[0].kinds))
 
 
 def test_the_size_of_batches_changes_the_samples():

@@ -7,6 +7,7 @@ from math import exp, prod
 
 import numpy as np
 import pytest
+from models.test_sr_sites import CLASS_LEVELS
 from nltk.tree import Tree
 from reference import pyp
 from reference.chart import lexical_entries
@@ -32,7 +33,6 @@ BANKS = {
     "tower": ["(TOP (X (X (X a) (Y b)) (Y b)))"],
     "sides": ["(TOP (X (Y b) (X (X a) (Y c))))"],
 }
-KINDS = ("rule", "base", "class", "label_class", "word")
 
 
 class Case:
@@ -46,13 +46,19 @@ class Case:
         first = np.searchsorted(subcategories.label, trees.label)
         self.symbols = first + np.arange(len(first)) % n_options[trees.label]
         rule_class = np.where(trees.rule_word >= 0, trees.rule_word % 2, -1) if classes else np.full(trees.n_rules, -1)
-        words = Words(["C0", "C1"] if classes else [], rule_class.astype(np.int32), np.array([0.5, 0.3])[: 2 * classes])
+        words = Words(
+            ["C0", "C1"] if classes else [],
+            rule_class.astype(np.int32),
+            np.array([0.5, 0.3])[: 2 * classes],
+            CLASS_LEVELS[classes],
+        )
         self.parts = trees, words, subcategories
         self.all = WithAuxiliary.of(trees, words, subcategories)
         n_labels, label = self.all.trees.n_labels, self.all.subcategories.label
         self.levels = self.all.levels(UNREFINED_ROOT.truncated(levels))
         self.sampler = self.all.sampler(self.levels, "uniform", stacked=stacked, seed=seed)
-        n_pairs = 4 * n_labels + 1 + len(label)
+        n_class_levels = len(CLASS_LEVELS[classes].dish)
+        n_pairs = 4 * n_labels + n_class_levels + len(label)
         pairs = np.array([[discount * (1 + place % 3) / 2, 0.5 + place % 4] for place in range(n_pairs)])
         self.sampler.set_parameters(pairs.T)
         stops = 0.3 + 0.1 * (np.arange(n_labels) % 4)
@@ -61,8 +67,10 @@ class Case:
 
         def parameters(name):
             kind, number = name[:2]
-            if kind in ("G", "JX"):
-                return tuple(pairs[4 * n_labels + (1 + number if kind == "G" else 0)])
+            if kind == "G":
+                return tuple(pairs[4 * n_labels + n_class_levels + number])
+            if kind == "JX":
+                return tuple(pairs[4 * n_labels + name[2]])
             return tuple(pairs["HIJW".index(kind) * n_labels + (label[number] if kind in ("H", "J") else number)])
 
         self.reference = InsertionReference(
@@ -76,6 +84,7 @@ class Case:
             rule_class=self.all.words.rule_class.tolist(),
             lexical_share=lexical_shares(self.all.trees).tolist(),
             class_word_base=words.class_word_base.tolist(),
+            class_levels=words.levels,
         )
 
     def start(self):
@@ -86,7 +95,7 @@ class Case:
         """Insertions, sites, symbols of sites, and numbers of tables, as the reference has them."""
         feet, sites, symbols = self.sampler.insertions_of_nodes(), self.sampler.sites(), self.sampler.symbols()
         n_tables = int(self.sampler.restaurants("dish")[1].sum())
-        n_lower = int(sum(self.sampler.restaurants(kind)[1].sum() for kind in KINDS))
+        n_lower = int(sum(self.sampler.restaurants(kind)[1].sum() for kind in self.sampler.kinds))
         shown = np.where(sites, symbols, -1)
         return tuple(feet.tolist()), tuple(sites.tolist()), tuple(shown.tolist()), n_tables, n_lower
 
@@ -220,7 +229,7 @@ def test_going_on_from_what_was_saved(stacked):
     assert case.sampler.insertion_probabilities().tolist() == other.sampler.insertion_probabilities().tolist()
     assert case.sampler.log_joint() == other.sampler.log_joint()
     case.sampler.empty()
-    assert not any(case.sampler.restaurants(kind)[:2].any() for kind in ("dish", *KINDS))
+    assert not any(case.sampler.restaurants(kind)[:2].any() for kind in ("dish", *case.sampler.kinds))
 
 
 @pytest.mark.parametrize("stacked", [False, True])

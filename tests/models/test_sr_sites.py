@@ -13,7 +13,14 @@ from tsgkit.models.rules import number_rules
 from tsgkit.models.srtsg import Subcategories, Words, lexical_shares, raw_probabilities, refinements
 from tsgkit.models.srtsg_means import SiteMeans
 from tsgkit.models.srtsg_sites import SiteGrammar, make_site_sampler, site_levels
+from tsgkit.models.suffixes import ClassLevels
 from tsgkit.treebank import FlatCorpus
+
+# Without and with classes.
+CLASS_LEVELS = (
+    ClassLevels.uniform(0),
+    ClassLevels(np.array([[0, 1], [0, 1]]), np.array([[1.0, 1.0], [0.3, 0.7]])),
+)
 
 # Labels recur below themselves, so that fragments and their rules find each other in the same restaurants.
 BANKS = {
@@ -41,13 +48,17 @@ class Case:
         self.symbols = first + np.arange(len(first)) % n_options[trees.label]
         rule_class = np.where(trees.rule_word >= 0, trees.rule_word % 2, -1) if classes else np.full(trees.n_rules, -1)
         self.words = Words(
-            ["C0", "C1"] if classes else [], rule_class.astype(np.int32), np.array([0.5, 0.3])[: 2 * classes]
+            ["C0", "C1"] if classes else [],
+            rule_class.astype(np.int32),
+            np.array([0.5, 0.3])[: 2 * classes],
+            CLASS_LEVELS[classes],
         )
         self.levels = site_levels(UNREFINED_ROOT.truncated(levels), self.subcategories)
         self.sampler = make_site_sampler(
             trees, self.words, self.subcategories, self.levels, base="frequency", seed=seed
         )
-        n_pairs = 4 * n_labels + 1 + len(label)
+        n_class_levels = len(CLASS_LEVELS[classes].dish)
+        n_pairs = 4 * n_labels + n_class_levels + len(label)
         pairs = np.array([[discount * (1 + place % 3) / 2, 0.5 + place % 4] for place in range(n_pairs)])
         self.sampler.set_parameters(pairs.T)
         stops = 0.3 + 0.1 * (np.arange(n_labels) % 4)
@@ -55,8 +66,10 @@ class Case:
 
         def parameters(name):
             kind, number = name[:2]
-            if kind in ("G", "JX"):
-                return tuple(pairs[4 * n_labels + (1 + number if kind == "G" else 0)])
+            if kind == "G":
+                return tuple(pairs[4 * n_labels + n_class_levels + number])
+            if kind == "JX":
+                return tuple(pairs[4 * n_labels + name[2]])
             return tuple(pairs["HIJW".index(kind) * n_labels + (label[number] if kind in ("H", "J") else number)])
 
         raw = raw_probabilities(trees, "frequency", self.subcategories, classes)
@@ -70,6 +83,7 @@ class Case:
             rule_class=rule_class.tolist(),
             lexical_share=lexical_shares(trees).tolist(),
             class_word_base=self.words.class_word_base.tolist(),
+            class_levels=self.words.levels,
         )
 
         self.reference.mistake = mistake
@@ -82,7 +96,7 @@ class Case:
         """Sites, symbols of sites, and numbers of tables, as the reference has them."""
         sites, symbols = self.sampler.sites(), self.sampler.symbols()
         n_tables = int(self.sampler.restaurants("dish")[1].sum())
-        n_lower = int(sum(self.sampler.restaurants(kind)[1].sum() for kind in KINDS))
+        n_lower = int(sum(self.sampler.restaurants(kind)[1].sum() for kind in self.sampler.kinds))
         shown = np.where(sites, symbols, -1) if joint else symbols
         return tuple(sites.tolist()), tuple(shown.tolist()), n_tables, n_lower
 
@@ -102,9 +116,6 @@ MOVES = {
     "local": lambda sampler, iteration: sampler.local_sweep(iteration),
     "redraw": lambda sampler, iteration: sampler.redraw(iteration, [iteration % 2]),
 }
-
-
-KINDS = ("rule", "base", "class", "label_class", "word")
 
 
 def whole(*outcome):
@@ -187,7 +198,7 @@ def test_trees_are_drawn_from_the_grammar_of_the_others(options):
     assert pyp.chi_square(seen, expected) > 1e-3
     assert case.sampler.counts_agree()
     case.sampler.empty()
-    assert not any(case.sampler.restaurants(kind)[:2].any() for kind in ("dish", *KINDS))
+    assert not any(case.sampler.restaurants(kind)[:2].any() for kind in ("dish", *case.sampler.kinds))
 
 
 @pytest.mark.statistics
@@ -260,7 +271,7 @@ def test_counts_are_those_of_the_derivations(levels):
     assert {dish: n for (name, dish), (n, _) in counts.items() if name[0] == "G"} == orders
     assert sampler.counts() == (sum(sites), len(orders), len(sampler.cells("rule")))
     sampler.empty()
-    for kind in ("dish", *KINDS):
+    for kind in ("dish", *case.sampler.kinds):
         assert not sampler.restaurants(kind)[:2].any()
     assert not len(sampler.cells("rule"))
     assert not len(sampler.cells("base"))
@@ -333,6 +344,7 @@ def test_which_restaurants_share_parameters():
         "base": np.arange(case.trees.n_labels),
         "class": label,
         "label_class": np.zeros(case.trees.n_labels, dtype=int),
+        "label_class_2": np.zeros(case.trees.n_labels, dtype=int),
         "word": word_label,
     }
     for kind, group in groups.items():

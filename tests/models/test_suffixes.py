@@ -1,89 +1,86 @@
-"""What classes back off to under a tag: the tree of shorter suffixes, and sampling with it, against enumeration."""
+"""What the classes of words back off to under a tag: the levels of shorter suffixes, and sampling with them."""
 
 from collections import Counter
-from itertools import pairwise, product
-from math import lgamma, log
+from itertools import product
+from math import exp, lgamma, log
 
 import numpy as np
 import pytest
 from nltk.tree import Tree
 from reference import pyp
 
+from tsgkit._backoff import validate_class_levels
 from tsgkit._random import Stream
 from tsgkit._refined_rules import RuleHierarchy
-from tsgkit.models import suffixes
 from tsgkit.models.back_off import UNREFINED_ROOT, RefinedSymbols
 from tsgkit.models.refined_words import add_unseen_tags
 from tsgkit.models.rules import number_rules
 from tsgkit.models.srtsg import Words, lexical_shares
-from tsgkit.models.suffixes import CONCENTRATIONS, ClassTree
+from tsgkit.models.suffixes import MOST_LEVELS, ClassLevels
 from tsgkit.treebank import Binarization, FlatCorpus, UnknownWords, load, prepare
 from tsgkit.treebank.prepare import preparation_of
 
 CLASSES = ["UNK", "UNK-a", "UNK-a-*s", "UNK-a-*es", "UNK-num"]
 COARSER = {"UNK-a": "UNK", "UNK-a-*s": "UNK-a", "UNK-a-*es": "UNK-a-*s", "UNK-num": "UNK"}
 N_TYPES = [1, 4, 2, 3, 2]
-TABLES = np.array([[0, 2, 1, 3, 0], [1, 0, 0, 0, 2], [0, 0, 0, 0, 0]])
 
 
 @pytest.fixture
-def tree():
-    return ClassTree.of(CLASSES, COARSER, N_TYPES)
+def levels():
+    return ClassLevels.of(CLASSES, COARSER, N_TYPES)
 
 
-def steps_of(name):
-    """The steps to a class by the definition: pairs of nodes, and the last one that ends there."""
-    nodes = [name]
-    while nodes[0] in COARSER:
-        nodes.insert(0, COARSER[nodes[0]])
-    return [*pairwise(nodes), (name, "end")]
+def test_levels_cut_classes_off(levels):
+    """The classes, those of suffixes of one letter, and those without a suffix."""
+    assert levels.dish.tolist() == [[0, 1, 2, 3, 4], [0, 1, 2, 2, 3], [0, 1, 1, 1, 2]]
+    assert levels.share == pytest.approx(
+        np.array([[1, 1, 2 / 5, 3 / 5, 1], [1, 4 / 9, 5 / 9, 5 / 9, 1], [1 / 12, 9 / 12, 9 / 12, 9 / 12, 2 / 12]])
+    )
+    assert levels.kinds == ["label_class", "label_class_2", "label_class_3"]
+    validate_class_levels(levels.dish, levels.share, len(CLASSES))
 
 
-def share_of(step):
-    """The share of a step by the definition."""
-    below = sum(n for name, n in zip(CLASSES, N_TYPES, strict=True) if step in steps_of(name))
-    return below / sum(n for name, n in zip(CLASSES, N_TYPES, strict=True) if step[0] in dict(steps_of(name)))
+def test_before_any_table_classes_have_their_share_of_words(levels):
+    cached = [np.zeros((1, dish.max() + 1)) for dish in levels.dish]
+    found = levels.probabilities(cached, [np.ones(1)] * len(levels.dish))
+    assert found[0] == pytest.approx(np.array(N_TYPES) / sum(N_TYPES))
 
 
-def urn(tables, concentration):
-    """The log probability of the steps of tables, one after the other, each given those before."""
-    result, seen, left = 0.0, Counter(), Counter()
-    for name, n_tables in zip(CLASSES, tables, strict=True):
-        for _ in range(n_tables):
-            for step in steps_of(name):
-                result += log((concentration * share_of(step) + seen[step]) / (concentration + left[step[0]]))
-                seen[step] += 1
-                left[step[0]] += 1
-    return result
+def test_steps_without_a_choice_have_no_level():
+    coarser = {"UNK-x-y": "UNK-x", "UNK-x": "UNK"}
+    assert ClassLevels.of(["UNK-x-y"], coarser, [3]).dish.tolist() == [[0]]
+    assert ClassLevels.of(["UNK"], {}, [3]).share.tolist() == [[1.0]]
 
 
-def test_before_any_table_classes_have_their_share_of_words(tree):
-    none = np.zeros((1, len(CLASSES)), dtype=int)
-    assert tree.mean(none)[0] == pytest.approx(np.array(N_TYPES) / sum(N_TYPES))
+def test_no_more_levels_than_samplers_take():
+    names = ["UNK" + "-x" * length for length in range(30)]
+    levels = ClassLevels.of(names, dict(zip(names[1:], names, strict=False)), [1] * 30)
+    assert len(levels.dish) == MOST_LEVELS
+    validate_class_levels(levels.dish, levels.share, len(names))
 
 
-def test_posterior_of_concentrations(tree):
-    logs = np.array([sum(urn(row, value) for row in TABLES) for value in CONCENTRATIONS])
-    wanted = np.exp(logs - logs.max())
-    assert tree.posterior(tree.step_counts(TABLES)) == pytest.approx(wanted / wanted.sum())
+def test_one_level_of_equally_probable_classes():
+    levels = ClassLevels.uniform(4)
+    validate_class_levels(levels.dish, levels.share, 4)
+    assert levels.share.tolist() == [[0.25] * 4]
 
 
-def test_mean_is_that_of_the_next_table(tree):
-    logs = np.array([sum(urn(row, value) for row in TABLES) for value in CONCENTRATIONS])
-    weights = np.exp(logs - logs.max())
-    for label, number in product(range(len(TABLES)), range(len(CLASSES))):
-        more = TABLES[label] + np.eye(len(CLASSES), dtype=int)[number]
-        ratios = [np.exp(urn(more, value) - urn(TABLES[label], value)) for value in CONCENTRATIONS]
-        assert tree.mean(TABLES)[label, number] == pytest.approx(np.average(ratios, weights=weights))
-    assert tree.mean(TABLES).sum(axis=1) == pytest.approx(1.0)
-
-
-def test_draws_are_distributions_around_the_mean(tree):
-    random = np.random.default_rng(1)
-    draws = np.array([tree.draw(TABLES, random) for _ in range(4000)])
-    assert draws.sum(axis=2) == pytest.approx(1.0)
-    error = draws.std(axis=0) / np.sqrt(len(draws))
-    assert (abs(draws.mean(axis=0) - tree.mean(TABLES)) < 4.5 * error + 1e-12).all()
+@pytest.mark.parametrize(
+    ("dish", "share", "problem"),
+    [
+        ([[0, 1, 2]], [[0.5, 0.5]], "one dish for every class"),
+        ([[0, 0, 1]], [[0.5, 0.5, 0.5]], "first level"),
+        ([[0, 1, 2]], [[0.5, 0.5, 0.0]], "no share"),
+        ([[0, 1, 2]], [[0.5, 0.5, 0.5]], "sum to 1"),
+        ([[0, 1, 2], [0, 2, 2]], [[1, 0.5, 0.5], [0.4, 0.6, 0.6]], "numbered from 0"),
+        ([[0, 1, 2], [0, 1, 1], [0, 0, 1]], [[1, 0.5, 0.5], [1, 1, 1], [0.5, 0.5, 0.5]], "not nested"),
+        ([[0, 1, 2], [0, 1, 1]], [[1, 0.5, 0.5], [0.4, 0.6, 0.5]], "several shares"),
+        ([[0, 1, 2]] * (MOST_LEVELS + 1), [[1, 1, 1]] * (MOST_LEVELS + 1), "levels of classes"),
+    ],
+)
+def test_levels_that_are_none_are_refused(dish, share, problem):
+    with pytest.raises(ValueError, match=problem):
+        validate_class_levels(np.array(dish), np.array(share, dtype=float), 3)
 
 
 def test_unseen_tags_need_a_share():
@@ -96,10 +93,12 @@ def test_unseen_tags_need_a_share():
 # ---- sampling -----------------------------------------------------------------------------------------------
 
 # One tag; words of three classes: their numbers of occurrences, and the class of each.
-COUNTS, CLASS_OF = (3, 3, 1), (2, 3, 4)
-CONCENTRATION = 0.3
+COUNTS, CLASS_OF = (3, 2, 1), (2, 3, 4)
 WORD_BASE = 0.2
-PAIRS = {"rule": (0.3, 0.7), "class": (0.4, 1.5), "word": (0.2, 1.0), "label_class": (0.5, 0.8)}
+PAIRS = {"rule": (0.3, 0.7), "class": (0.4, 1.5), "word": (0.2, 1.0)}
+# Sweeps between samples, so that these are nearly independent.
+THINNED = 6
+LEVEL_PAIRS = [(0.5, 0.8), (0.6, 0.4), (0.2, 1.2)]
 
 
 def log_seating(pair, customers, tables):
@@ -107,70 +106,80 @@ def log_seating(pair, customers, tables):
     discount, strength = pair
     result = sum(log(strength + discount * number) for number in range(sum(tables)))
     result -= lgamma(strength + sum(customers)) - lgamma(strength)
-    return result + sum(log(pyp.stirling(n, t, discount)) for n, t in zip(customers, tables, strict=True) if n)
+    return result + sum(log(pyp.stirling(n, t, discount)) for n, t in zip(customers, tables, strict=True))
 
 
-def numbers_of_tables(customers):
-    """All numbers of tables that so many customers can have."""
-    return product(*(range(1, n + 1) if n else [0] for n in customers))
-
-
-def exact_tables(concentration):
-    """The posterior of the numbers of tables of J_x, B_x integrated out."""
+def tables_of_levels(levels, number, customers, pairs):
+    """{tables of every level from this one on: weight}, given the customers of its dishes."""
+    if number == len(levels.dish):
+        return {(): 1.0}
     result = Counter()
-    for of_rule in numbers_of_tables(COUNTS):
-        weight = log_seating(PAIRS["rule"], COUNTS, of_rule)
-        # Every class has one word: one restaurant W each.
-        weight += sum(
-            log(sum(np.exp(log_seating(PAIRS["word"], [n], [t])) * WORD_BASE**t for t in range(1, n + 1)))
-            for n in of_rule
-        )
-        for of_class in numbers_of_tables(of_rule):
-            of_symbol = weight + log_seating(PAIRS["class"], of_rule, of_class)
-            for tables in numbers_of_tables(of_class):
-                row = np.zeros(len(CLASSES), dtype=int)
-                row[list(CLASS_OF)] = tables
-                value = of_symbol + log_seating(PAIRS["label_class"], of_class, tables) + urn(row, concentration)
-                result[tables] += np.exp(value)
+    dish, share = levels.dish[number].tolist(), levels.share[number].tolist()
+    for tables in product(*(range(1, n + 1) for n in customers.values())):
+        weight = exp(log_seating(pairs[number], list(customers.values()), tables))
+        below = Counter()
+        for own, n_tables in zip(customers, tables, strict=True):
+            word_class = dish.index(own)
+            weight *= share[word_class] ** n_tables
+            if number + 1 < len(levels.dish):
+                below[int(levels.dish[number + 1, word_class])] += n_tables
+        for others, value in tables_of_levels(levels, number + 1, below, pairs).items():
+            result[sum(tables), *others] += weight * value
+    return result
+
+
+def exact_tables(levels, pairs):
+    """The posterior of the numbers of tables of the levels of J_x."""
+    result = Counter()
+    for of_rule in product(*(range(1, n + 1) for n in COUNTS)):
+        weight = exp(log_seating(PAIRS["rule"], COUNTS, of_rule))
+        for n in of_rule:  # Every class has one word: one restaurant W each.
+            weight *= sum(exp(log_seating(PAIRS["word"], [n], [t])) * WORD_BASE**t for t in range(1, n + 1))
+        for of_class in product(*(range(1, n + 1) for n in of_rule)):
+            of_symbol = weight * exp(log_seating(PAIRS["class"], of_rule, of_class))
+            for tables, value in tables_of_levels(levels, 0, dict(zip(CLASS_OF, of_class, strict=True)), pairs).items():
+                result[tables] += of_symbol * value
     total = sum(result.values())
     return {tables: value / total for tables, value in result.items()}
 
 
-def test_seats_and_bases_in_turn_sample_the_posterior(tree, monkeypatch):
-    """Customers are seated given B_x, and B_x is resampled given the tables."""
-    monkeypatch.setattr(suffixes, "CONCENTRATIONS", np.array([CONCENTRATION]))
+def test_seats_sample_the_posterior(levels):
+    """Tables of a class are customers of its coarser class, and so on."""
     corpus = FlatCorpus.from_trees(map(Tree.fromstring, ["(S (N a))", "(S (N b))", "(S (N c))"]))
     trees = number_rules(corpus)
     is_word = trees.rule_word >= 0
-    tag = corpus.labels.index("N")
     labels = np.arange(trees.n_labels)
-    levels = UNREFINED_ROOT.over(RefinedSymbols(labels, labels))
+    of_rules = UNREFINED_ROOT.over(RefinedSymbols(labels, labels))
     rule_class = np.where(is_word, np.array(CLASS_OF)[trees.rule_word], -1)
-    word_base = np.full(len(CLASSES), WORD_BASE)
     hierarchy = RuleHierarchy(
-        trees, labels, levels, np.where(is_word, 1.0, 0.5), rule_class, lexical_shares(trees), word_base
+        trees,
+        labels,
+        of_rules,
+        np.where(is_word, 1.0, 0.5),
+        rule_class,
+        lexical_shares(trees),
+        np.full(len(CLASSES), WORD_BASE),
+        levels,
     )
-    kinds = [*levels.names, "class", "word"]
-    of_kinds = np.array([PAIRS.get(kind, (0.5, 1.0)) for kind in kinds])
-    hierarchy.set_parameters(np.concatenate([np.repeat(of_kinds, trees.n_labels, axis=0).T, [[0.5], [0.8]]], axis=1))
+    of_kinds = np.array([PAIRS.get(kind, (0.5, 1.0)) for kind in (*of_rules.names, "class", "word")])
+    pairs = np.concatenate([np.repeat(of_kinds, trees.n_labels, axis=0), LEVEL_PAIRS])
+    hierarchy.set_parameters(pairs.T)
     customers = [rule for rule in np.flatnonzero(is_word).tolist() for _ in range(COUNTS[trees.rule_word[rule]])]
-    stream, random = Stream(1), np.random.default_rng(1)
+    stream = Stream(1)
     for rule in customers:
         hierarchy.seat(rule, 0, 0, 0, stream)
-    found, n_sweeps = Counter(), 8000
-    for _ in range(n_sweeps):
+    found, n_samples = Counter(), 20000
+    for sweep in range(THINNED * n_samples):
         for rule in customers:
             hierarchy.unseat(rule, 0, 0, 0, stream)
             hierarchy.seat(rule, 0, 0, 0, stream)
-        tables = np.zeros((trees.n_labels, len(CLASSES)), dtype=int)
-        for restaurant, dish, _, n_tables in hierarchy.cells("label_class"):
-            tables[restaurant, dish] = n_tables
-        found[tuple(tables[tag, list(CLASS_OF)].tolist())] += 1
-        hierarchy.set_class_base(tree.draw(tables, random))
-    exact, of_shares = exact_tables(CONCENTRATION), exact_tables(1e9)
-    assert max(abs(exact[key] - of_shares[key]) for key in exact) > 0.06  # without the tree, the test fails
-    for key, probability in exact.items():
-        assert found[key] / n_sweeps == pytest.approx(probability, abs=0.025)
+        if sweep % THINNED == 0:
+            found[tuple(sum(n for *_, n in hierarchy.cells(kind)) for kind in levels.kinds)] += 1
+    exact = exact_tables(levels, LEVEL_PAIRS)
+    assert pyp.chi_square(found, exact) > 1e-3
+    for number in range(3):
+        wrong = [*LEVEL_PAIRS[:number], (0.05, 3.0), *LEVEL_PAIRS[number + 1 :]]
+        assert pyp.chi_square(found, exact_tables(levels, wrong)) < 1e-6
 
 
 # ---- trees of a treebank ------------------------------------------------------------------------------------
@@ -181,9 +190,8 @@ def test_words_of_a_treebank():
     corpus = prepare(load("village", "dev")[:40], binarization=Binarization("right", 0), unknown=unknown)
     trees = number_rules(corpus)
     words = Words.of(corpus, trees, preparation_of(corpus).lexicon, suffixes=True)
-    assert words.tree is not None
-    assert len(words.tree.path) == len(words.classes)
-    none = np.zeros((1, len(words.classes)), dtype=int)
+    validate_class_levels(words.levels.dish, words.levels.share, len(words.classes))
     n_types = 1.0 / words.class_word_base
-    assert words.tree.mean(none)[0] == pytest.approx(n_types / n_types.sum())
-    assert Words.of(corpus, trees, preparation_of(corpus).lexicon).tree is None
+    assert words.levels.share.prod(axis=0) == pytest.approx(n_types / n_types.sum())
+    plain = Words.of(corpus, trees, preparation_of(corpus).lexicon)
+    assert (len(plain.levels.dish), plain.has_suffixes) == (1, False)

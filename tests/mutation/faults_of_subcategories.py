@@ -2,7 +2,6 @@
 
 from mutation.fault import Fault
 
-SUFFIXES = "tsgkit/models/suffixes.py"
 BACK_OFF = "ext/tsgkit/_backoff.pxd"
 REFINED_RULES = "ext/tsgkit/_refined_rules.pyx"
 RULE_LIST = "ext/tsgkit/_rule_list.pxd"
@@ -25,6 +24,46 @@ BATCH_TESTS = "tests/models/test_sr_batches.py"
 
 FAULTS = [
     # ---- the back-off of refined rules
+    Fault(
+        "a class backs off to coarser ones without its share",
+        BACK_OFF,
+        "        value *= class_share(b, number, word_class)\n",
+        "        value *= 1.0\n",
+        "_refined_rules",
+        BACK_OFF_TESTS,
+    ),
+    Fault(
+        "tables of the next to last level of classes seat nobody at the last",
+        BACK_OFF,
+        "    while is_new and number < b.n_class_levels:\n",
+        "    while is_new and number < b.n_class_levels - 1:\n",
+        "_refined_rules",
+        BACK_OFF_TESTS,
+    ),
+    Fault(
+        "tables of coarser classes seated by the base of the first level",
+        BACK_OFF,
+        "        is_new = sit(b, label_class_level(b) + number, &place, bases[number], rng, seatings)\n",
+        "        is_new = sit(b, label_class_level(b) + number, &place, bases[0], rng, seatings)\n",
+        "_refined_rules",
+        SUFFIX_TESTS,
+    ),
+    Fault(
+        "customers of coarser classes stay when a word leaves, in splits",
+        SPLIT_SEATING,
+        "    while table.size == 0 and number < s.back_off.n_class_levels:\n",
+        "    while table.size == 0 and number < 1:\n",
+        "_split_seating _split_trees _split_moves _subcategories",
+        SPLIT_TESTS,
+    ),
+    Fault(
+        "customers of coarser classes leave any tracked table",
+        REFINED_TRACKING,
+        "        elif array != word_level(b):\n            last_class = table\n",
+        "        elif array == class_level(b):\n            last_class = table\n",
+        "_refined_tracking",
+        f"{BATCH_TESTS} {SITE_TESTS}",
+    ),
     Fault(
         "weight of a new table left out at later levels",
         BACK_OFF,
@@ -266,30 +305,5 @@ FAULTS = [
         "            state.tracked.tables[above].below[0] = table\n",
         "_refined_tracking",
         BATCH_TESTS,
-    ),
-    # ---- classes of words
-    Fault(
-        "concentrations without the totals of their nodes",
-        SUFFIXES,
-        "logs = log_rising(share[counts > 0], counts[counts > 0]) - log_rising(np.ones_like(totals), totals)",
-        "logs = log_rising(share[counts > 0], counts[counts > 0])",
-        "",
-        SUFFIX_TESTS,
-    ),
-    Fault(
-        "steps to classes drawn without the tables",
-        SUFFIXES,
-        "random.standard_gamma(concentration * self.share + counts)",
-        "random.standard_gamma(concentration * self.share + 0 * counts)",
-        "",
-        SUFFIX_TESTS,
-    ),
-    Fault(
-        "tables counted at the last step only",
-        SUFFIXES,
-        "        for column in self.path.T:\n            np.add.at(counts, column, n_tables.T)\n",
-        "        for column in self.path.T[-1:]:\n            np.add.at(counts, column, n_tables.T)\n",
-        "",
-        SUFFIX_TESTS,
     ),
 ]

@@ -20,23 +20,28 @@ class Hierarchy:
     levels : tsgkit.models.back_off.Levels
     rule_base, rule_class, lexical_share, class_word_base : list
         As compiled code takes them.
+    class_levels : tsgkit.models.suffixes.ClassLevels
     parameters : array of 2 by the number of pairs
     """
 
     def __init__(
-        self, trees, *, symbol_label, levels, rule_base, rule_class, lexical_share, class_word_base, parameters
-    ):
+        self, trees, *, symbol_label, levels, rule_base, rule_class, lexical_share, class_word_base, class_levels,
+        parameters,
+    ):  # fmt: skip
         self.trees, self.symbol_label, self.levels = trees, list(symbol_label), levels
         self.rule_base, self.rule_class = list(rule_base), list(rule_class)
         self.lexical_share, self.class_word_base = list(lexical_share), list(class_word_base)
-        self.names = [*levels.names, "class", "word", "label_class"]  # in the order of parameters
+        self.class_levels = class_levels
+        self.names = [*levels.names, "class", "word", *class_levels.kinds]  # in the order of parameters
         self.parameters = parameters
         # {kind: {restaurant: {dish: (customers, tables)}}}
         self.tables = {name: defaultdict(dict) for name in self.names}
 
     def pair(self, kind, label):
-        first = self.names.index(kind) * self.trees.n_labels
-        return self.parameters[:, first + (0 if kind == "label_class" else label)]
+        if kind in self.class_levels.kinds:
+            first = (len(self.levels.names) + 2) * self.trees.n_labels
+            return self.parameters[:, first + self.class_levels.kinds.index(kind)]
+        return self.parameters[:, self.names.index(kind) * self.trees.n_labels + label]
 
     def restaurant(self, kind, restaurant, label, dish, base):
         dishes = self.tables[kind][restaurant]
@@ -50,7 +55,9 @@ class Hierarchy:
         label, klass, dish = self.symbol_label[symbol], self.rule_class[rule], (rule, left, right)
         used = list(zip(self.levels.names, self.levels.contexts, strict=True))[: self.levels.n_used]
         if klass >= 0:
-            value = self.restaurant("label_class", label, label, klass, 1.0 / len(self.class_word_base))
+            value, levels = 1.0, self.class_levels
+            for kind, dish_of, share in reversed(list(zip(levels.kinds, levels.dish, levels.share, strict=True))):
+                value = self.restaurant(kind, label, label, dish_of[klass], share[klass] * value)
             value = self.restaurant("class", symbol, label, klass, value)
             value *= self.restaurant("word", (label, klass), label, rule, self.class_word_base[klass])
             value *= self.lexical_share[label]

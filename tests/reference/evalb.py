@@ -132,6 +132,10 @@ def repair_quotes(gold: Sentence, test: Sentence, parameters: Any) -> None:
                 restore(test, t)
 
 
+def deleted_places(sentence: Sentence, parameters: Any) -> list[int]:
+    return [number for number, (tag, _) in enumerate(sentence.all_words) if tag in parameters.delete_labels]
+
+
 def n_matched(gold: list, test: list, parameters: Any) -> int:
     free = list(test)
     for gold_start, gold_end, gold_label in gold:
@@ -193,6 +197,9 @@ def score_trees(gold: Sentence, test: Sentence, parameters: Any) -> tuple[tuple[
     aligned = None if gold.n_errors or test.n_errors else aligned_counts(gold, test, parameters)
     row, n_errors = evalb_row(gold, test, parameters)
     all_gold, all_test, all_words = row[8:]
+    if row[1] == 0 and deleted_places(gold, parameters) == deleted_places(test, parameters):
+        # The trees have deleted the same occurrences, whatever words stand there: EVALB has aligned the others.
+        aligned = (*row[2:5], *row[6:8])
     return (*row, *(aligned or (0, all_gold, all_test, all_words, 0))), n_errors
 
 

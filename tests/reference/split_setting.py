@@ -22,6 +22,7 @@ from tsgkit.models.srtsg import (
     refinements,
     split_levels,
 )
+from tsgkit.models.suffixes import ClassLevels
 from tsgkit.treebank import Binarization, FlatCorpus, Preparation, UnknownWords, load, prepare
 
 BANKS = {
@@ -35,6 +36,8 @@ BANKS = {
     "many words": [f"(TOP (X w{number}))" for number in range(700)],
 }
 N_CLASSES = 2
+# Two levels of the classes of a label. That coarser ones join classes is tested by models/test_suffixes.py.
+CLASS_LEVELS = ClassLevels(np.array([[0, 1], [0, 1]]), np.array([[1.0, 1.0], [0.4, 0.6]]))
 
 
 class Setting:
@@ -61,10 +64,10 @@ class Setting:
         self.trees = trees = number_rules(self.corpus)
         root, n_labels = int(self.corpus.label[0]), trees.n_labels
         rule_class = np.full(trees.n_rules, -1, dtype=np.int32)
-        self.words = Words([], rule_class, np.empty(0))
+        self.words = Words([], rule_class, np.empty(0), ClassLevels.uniform(0))
         if classes:
             rule_class = np.where(trees.rule_word >= 0, trees.rule_word % N_CLASSES, -1).astype(np.int32)
-            self.words = Words(["UNK", "UNK-s"], rule_class, np.array([0.2, 0.3]))
+            self.words = Words(["UNK", "UNK-s"], rule_class, np.array([0.2, 0.3]), CLASS_LEVELS)
         group_label, n_options, own = [], [], defaultdict(list)
         for label in range(n_labels):
             for _ in range(1 if label == root else n_groups):
@@ -77,7 +80,7 @@ class Setting:
         self.groups = np.array([next(in_turn[label]) for label in trees.label.tolist()])
         self.subcategories = Subcategories(np.array(group_label, np.int32), np.array(n_options, np.uint8), n_labels)
         self.base, self.back_off = base, back_off.truncated(levels)
-        n_pairs = (len(back_off.levels) + 2) * n_labels + 1
+        n_pairs = (len(back_off.levels) + 2) * n_labels + len(self.words.levels.dish)
         strengths = islice(cycle([1.0, 0.4, 2.0]), n_pairs)
         self.parameters = np.array([list(islice(cycle(discount), n_pairs)), list(strengths)])
 
@@ -110,6 +113,7 @@ class Setting:
             rule_class=self.words.rule_class.tolist(),
             lexical_share=lexical_shares(self.trees).tolist(),
             class_word_base=self.words.class_word_base.tolist(),
+            class_levels=self.words.levels,
             **{"levels": split_levels(self.back_off, self.subcategories), **parameters, **options},
         )
 
@@ -121,9 +125,8 @@ class TreebankSetting(Setting):
         trees = list(islice(load("village", "dev"), 40))
         self.corpus = prepare(trees, binarization=Binarization("right", 0), unknown=UnknownWords("signature", 0))
         self.trees = number_rules(self.corpus)
-        self.words = Words.of(
-            self.corpus, self.trees, Preparation.from_dict(self.corpus.settings["preparation"]).lexicon
-        )
+        lexicon = Preparation.from_dict(self.corpus.settings["preparation"]).lexicon
+        self.words = Words.of(self.corpus, self.trees, lexicon, suffixes=True)
         root = int(self.corpus.label[0])
         split = Subcategories.whole(self.trees.n_labels).split(root)
         self.subcategories = split.split(root)
@@ -131,7 +134,8 @@ class TreebankSetting(Setting):
         first *= split.n_options[self.trees.label] > 1
         self.groups = split.number[2 * self.trees.label + first]
         self.base, self.back_off = "frequency", UNREFINED_ROOT
-        self.parameters = np.tile([[0.5], [1.0]], (1, 4 * self.trees.n_labels + 1))
+        n_pairs = 4 * self.trees.n_labels + len(self.words.levels.dish)
+        self.parameters = np.tile([[0.5], [1.0]], (1, n_pairs))
 
 
 def mixed_sweeps(sampler, iterations):
@@ -168,7 +172,12 @@ def cell_names(sampler):
             if klass >= 0:
                 names["word"][block["word_cell"]] = (label, klass), block["word_restaurant"], block["rule"]
                 names["class"][block["class_first"] + own] = symbol, symbol, klass
-                names["label_class"][block["label_class_cell"]] = label, label, klass
+    for kind, cells in sampler.label_class_cells(sampler.blocks()).items():
+        n_dishes = sampler.n_cells(kind) // sampler.n_labels
+        assert set(cells.tolist()) <= set(range(-1, sampler.n_cells(kind)))
+        names[kind] = {
+            cell: (cell // n_dishes, cell // n_dishes, cell % n_dishes) for cell in range(sampler.n_cells(kind))
+        }
     for kind, cells in names.items():
         assert sorted(cells) == list(range(sampler.n_cells(kind)))
         assert all(restaurant_of[kind][cell] == number for cell, (_, number, _) in cells.items())

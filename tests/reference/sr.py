@@ -1,27 +1,27 @@
 """Subcategories of the nodes of known trees as the definitions read: every choice, every seating, one by one.
 
 The *symbol* of a node is ``2 group + bit``. What a node orders is ``(symbol, rule, left symbol, right symbol)``, with
--1 for no child. Kinds of restaurants, each with its dishes, are the levels of rules by their names, and three more:
+-1 for no child. Kinds of restaurants, each with its dishes, are the levels of rules by their names, and further ones:
 
     rules         by the level's context    (rule, left symbol, right symbol)
     class         by symbol                 a class
-    label_class   by label                  a class
+    label_class   by label                  a class, and for each level of coarser classes after it one of these
     word          by (label, class)         a rule
 
 A table of a level of rules is a customer of the next level; if it is a word with a class, of ``class`` and ``word``. A
-table of ``class`` is a customer of ``label_class``.
+table of ``class`` is a customer of ``label_class``, one of these of the next coarser level.
 
 A *seating* is, for every kind and restaurant, the sizes of the tables of every dish.
 """
 
 from collections import Counter, defaultdict
-from itertools import product
+from itertools import pairwise, product
 from math import log, prod
 
 import numpy as np
 from reference import pyp
 
-WORD_KINDS = ("class", "word", "label_class")  # in the order of the sampler's parameters
+WORD_KINDS = ("class", "word")  # in the order of the sampler's parameters; those of labels' classes come after them
 
 
 class Reference:
@@ -34,6 +34,7 @@ class Reference:
     group_label, n_options : list of int, one per group
     rule_base, rule_class, lexical_share, class_word_base : list
         As the sampler takes them.
+    class_levels : tsgkit.models.suffixes.ClassLevels
     levels : tsgkit.models.back_off.Levels
     parameters : array of 2 by the number of pairs
         Discounts and strengths.
@@ -41,14 +42,17 @@ class Reference:
 
     def __init__(
         self, trees, *, groups, group_label, n_options, rule_base, rule_class, lexical_share, class_word_base,
-        levels, parameters,
+        class_levels, levels, parameters,
     ):  # fmt: skip
         self.children = list(zip(trees.left.tolist(), trees.right.tolist(), strict=True))
         self.rule, self.n_labels = trees.rule.tolist(), trees.n_labels
         self.groups, self.group_label, self.n_options = groups, group_label, n_options
         self.rule_base, self.rule_class = rule_base, rule_class
         self.lexical_share, self.class_word_base = lexical_share, class_word_base
-        self.kinds = (*levels.names, *WORD_KINDS)
+        self.class_kinds, self.class_dish = class_levels.kinds, class_levels.dish.tolist()
+        self.class_share = class_levels.share.tolist()
+        self.kinds = (*levels.names, *WORD_KINDS, *self.class_kinds)
+        self.n_rule_levels = len(levels.names)
         self.levels, self.parameters = levels.used, np.asarray(parameters)
         self.first = levels.names[0]
         self.has_classes = len(class_word_base) > 0
@@ -82,7 +86,9 @@ class Reference:
 
     def place_of(self, kind, label):
         """Which of the sampler's pairs of parameters a restaurant has."""
-        return self.kinds.index(kind) * self.n_labels + (0 if kind == "label_class" else label)
+        if kind in self.class_kinds:
+            return (self.n_rule_levels + len(WORD_KINDS)) * self.n_labels + self.class_kinds.index(kind)
+        return self.kinds.index(kind) * self.n_labels + label
 
     def pair(self, kind, label):
         return self.parameters[:, self.place_of(kind, label)]
@@ -113,10 +119,18 @@ class Reference:
         for symbol, dishes in seating["class"].items():
             for klass, sizes in dishes.items():
                 wanted["label_class"][self.label(symbol)][klass] += len(sizes)
+        for number, (above, kind) in enumerate(pairwise(self.class_kinds)):
+            for label, dishes in seating[above].items():
+                for dish, sizes in dishes.items():
+                    wanted[kind][label][self.coarser(number, dish)] += len(sizes)
         return {kind: {name: dict(dishes) for name, dishes in places.items()} for kind, places in wanted.items()}
 
+    def coarser(self, number, dish):
+        """What the next level of classes leaves of a dish of one of them."""
+        return self.class_dish[number + 1][self.class_dish[number].index(dish)]
+
     def label_of_restaurant(self, kind, restaurant):
-        if kind in ("word", "label_class"):
+        if kind in ("word", *self.class_kinds):
             return restaurant[0] if kind == "word" else restaurant
         context = dict(self.levels).get(kind)
         return self.label(restaurant if context is None else context.tolist().index(restaurant))
@@ -126,12 +140,13 @@ class Reference:
         label = self.label_of_restaurant(kind, restaurant)
         if kind == self.first and self.is_classed(dish[0]):
             return self.lexical_share[label]
+        if kind in self.class_kinds:
+            number = self.class_kinds.index(kind)
+            return self.class_share[number][self.class_dish[number].index(dish)]
         if kind not in WORD_KINDS:
             share = self.rule_share(label) if kind == self.first else 1.0
             return share * (self.rule_base[dish[0]] if self.next_level(kind) is None else 1.0)
-        if kind == "word":
-            return self.class_word_base[restaurant[1]]
-        return 1.0 / len(self.class_word_base) if kind == "label_class" else 1.0
+        return self.class_word_base[restaurant[1]] if kind == "word" else 1.0
 
     def log_joint(self, seating):
         """log p(bits, seating) of one seating of distinct customers."""
@@ -160,7 +175,11 @@ class Reference:
 
         dish = rule, left, right
         if klass >= 0:
-            of_label = restaurant("label_class", label, klass, 1.0 / len(self.class_word_base))
+            of_label = 1.0
+            for kind, dishes, shares in reversed(
+                list(zip(self.class_kinds, self.class_dish, self.class_share, strict=True))
+            ):
+                of_label = restaurant(kind, label, dishes[klass], shares[klass] * of_label)
             base = restaurant("class", symbol, klass, of_label)
             base *= restaurant("word", (label, klass), rule, self.class_word_base[klass]) * self.lexical_share[label]
         else:
@@ -224,13 +243,28 @@ class Reference:
                 of_label = Counter()
                 for (_, klass), t in zip(of_class, tables, strict=True):
                     of_label[klass] += t
-                cells = [(label, k, n) for k, n in of_label.items()]
-                for t, value in self.last_kind("label_class", label, cells).items():
-                    classes[sum(tables), t] += weight * value
+                for others, value in self.class_levels_from(0, label, of_label).items():
+                    classes[sum(tables), *others] += weight * value
             self.known[key] = {
-                (*i, j, w, x): rules[i] * words[w] * classes[j, x] for i, w, (j, x) in product(rules, words, classes)
+                (*i, j[0], w, *j[1:]): rules[i] * words[w] * classes[j] for i, w, j in product(rules, words, classes)
             }
         return self.known[key]
+
+    def class_levels_from(self, number, label, orders):
+        """{number of tables at this level of a label's classes and each after it: sum of weights}."""
+        if number == len(self.class_kinds):
+            return {(): 1.0}
+        kind, result = self.class_kinds[number], Counter()
+        for tables in product(*[range(1, n + 1) for n in orders.values()]):
+            cells = [(label, n, t) for n, t in zip(orders.values(), tables, strict=True)]
+            weight = self.restaurants(kind, label, cells)
+            weight *= prod(self.base(kind, label, dish) ** t for dish, t in zip(orders, tables, strict=True))
+            further = Counter()
+            for dish, t in zip(orders, tables, strict=True):
+                further[self.coarser(number, dish) if number + 1 < len(self.class_kinds) else 0] += t
+            for others, value in self.class_levels_from(number + 1, label, further).items():
+                result[sum(tables), *others] += weight * value
+        return result
 
     def next_levels(self, number, label, orders):
         """{number of tables at this level of rules and each after it: sum of weights}; unused levels have none.
@@ -240,7 +274,7 @@ class Reference:
         orders : dict
             Of (restaurant, dish): the number of customers.
         """
-        n_unused = len(self.kinds) - len(WORD_KINDS) - max(number, len(self.levels))
+        n_unused = self.n_rule_levels - max(number, len(self.levels))
         if number >= len(self.levels):
             return {(0,) * n_unused: 1.0}
         kind, context = self.levels[number]

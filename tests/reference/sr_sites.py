@@ -4,7 +4,7 @@ tables, every refinement of every table, one by one.
 A fragment is a tuple ``(symbol, rule, left part, right part)``; a part is such a tuple with the symbol None, a number
 (the refined symbol of a frontier) or None for no child. Restaurants have names: ``("G", symbol)`` over fragments,
 ``("H", symbol)`` over refined rules, ``("I", label)`` over rules without their root's subcategory, ``("J", symbol)``
-and ``("JX", label)`` over classes, ``("W", label, class)`` over words.
+and ``("JX", label, level)`` over classes, ``("W", label, class)`` over words.
 """
 
 from collections import Counter, defaultdict
@@ -14,8 +14,13 @@ from math import log, prod
 
 from reference import pyp
 
-# Restaurants whose tables order from those of later layers only.
-LAYERS = (("H",), ("I", "J", "W"), ("JX",))
+# Tables order from restaurants of later layers only.
+LAYERS = {"H": 0, "I": 1, "J": 1, "W": 1, "JX": 2}
+
+
+def layer_of(name):
+    """The layer of a restaurant; the levels of a label's classes are layers of their own."""
+    return LAYERS[name[0]] + (name[2] if name[0] == "JX" else 0)
 
 
 class Reference:
@@ -29,6 +34,7 @@ class Reference:
         Its discount and strength.
     stop : list of float, one per label
     rule_base, rule_class, lexical_share, class_word_base : lists
+    class_levels : tsgkit.models.suffixes.ClassLevels
     levels : {1, 2, 3}
     """
 
@@ -44,6 +50,7 @@ class Reference:
         self.parameters, self.stop, self.levels = parameters, stop, levels
         self.rule_base, self.rule_class = base["rule_base"], base["rule_class"]
         self.lexical_share, self.class_word_base = base["lexical_share"], base["class_word_base"]
+        self.class_levels = base["class_levels"]
 
     # ---- one fragment ------------------------------------------------------------------------------------
 
@@ -103,9 +110,14 @@ class Reference:
             return (), self.rule_base[dish[0]]
         if name[0] == "J":
             label, word_class = dish
-            return ((("JX", label), word_class),), 1.0
+            return ((("JX", label, 0), word_class),), 1.0
         if name[0] == "JX":
-            return (), 1.0 / len(self.class_word_base)
+            _, label, number = name
+            word_class = self.class_levels.dish[number].tolist().index(dish)
+            share = float(self.class_levels.share[number, word_class])
+            if number + 1 == len(self.class_levels.dish):
+                return (), share
+            return ((("JX", label, number + 1), int(self.class_levels.dish[number + 1, word_class])),), share
         return (), self.class_word_base[name[2]]
 
     def table_weights(self, orders):
@@ -134,7 +146,7 @@ class Reference:
         if not orders:
             return {0: 1.0}
         result = Counter()
-        mine = {key: n for key, n in orders if key[0][0] in LAYERS[layer]}
+        mine = {key: n for key, n in orders if layer_of(key[0]) == layer}
         later = Counter({key: n for key, n in orders if key not in mine})
         bypassed = layer == 0 and self.levels == 1
         choices = [(tuple(mine.values()), 1.0)] if bypassed else self.table_weights(mine)
@@ -252,8 +264,9 @@ class Frozen:
         label_of = {symbol: label for label, symbols in reference.symbols_of.items() for symbol in symbols}
         for symbol, word_class, *counts in sampler.cells("class").tolist():
             self.counts[("J", symbol), (label_of[symbol], word_class)] = counts
-        for label, word_class, *counts in sampler.cells("label_class").tolist():
-            self.counts[("JX", label), word_class] = counts
+        for number, kind in enumerate(reference.class_levels.kinds):
+            for label, dish, *counts in sampler.cells(kind).tolist():
+                self.counts[("JX", label, number), dish] = counts
         for rule, *counts in sampler.cells("word").tolist():
             self.counts[("W", reference.rule_label[rule], reference.rule_class[rule]), rule] = counts
         self.totals = defaultdict(lambda: [0, 0])
@@ -298,7 +311,8 @@ class Frozen:
             fragment = self.fragments[number]
             sizes[("G", fragment[0]), fragment].append(size)
         label_of = {symbol: label for label, symbols in reference.symbols_of.items() for symbol in symbols}
-        for kind in ("rule", "base", "class", "label_class", "word"):
+        class_kinds = reference.class_levels.kinds
+        for kind in ("rule", "base", "class", *class_kinds, "word"):
             for *cell, size, n_tables in seating[kind].tolist():
                 if kind in ("rule", "base"):
                     own, *below = self.refined(*cell)
@@ -306,8 +320,8 @@ class Frozen:
                     key = (("H", own), (own, *below)) if kind == "rule" else (("I", label), tuple(below))
                 elif kind == "class":
                     key = (("J", cell[0]), (label_of[cell[0]], cell[1]))
-                elif kind == "label_class":
-                    key = (("JX", cell[0]), cell[1])
+                elif kind in class_kinds:
+                    key = (("JX", cell[0], class_kinds.index(kind)), cell[1])
                 else:
                     key = (("W", reference.rule_label[cell[0]], reference.rule_class[cell[0]]), cell[0])
                 sizes[key] += [size] * n_tables

@@ -85,7 +85,6 @@ class RefinedInsertionSampling:
         """One sweep over all trees, then a draw of the parameters."""
         settings, iteration = self.phase.settings, self.phase.n_before + step
         sampler, material, words = self.sampler, self.material, self.extended.words
-        words.resample_base(sampler, material.seed, iteration)
         n_proposed, n_accepted, n_changed = sampler.insertion_sweep(iteration)
         log_joint = sampler.log_insertions()
         log_joint += sampler.resample_parameters(iteration, stops=settings.stop_prob is None)

@@ -230,7 +230,6 @@ class SplitSampling:
     def iterate(self, step: int) -> Record:
         """One sweep over the subcategories of all trees, a draw of the parameters, and in one iteration the merge."""
         settings, iteration = self.material.settings, self.phase.n_before + step
-        self.material.words.resample_base(self.sampler, self.material.seed, iteration)
         temperature = settings.temperature(step)
         n_proposed, n_accepted, n_changed = self.sampler.tree_sweep(
             iteration, temperature, batch=settings.batch, threads=self.material.threads
@@ -467,7 +466,6 @@ class SiteSampling:
         """One sweep over all trees, then a draw of the parameters."""
         settings, iteration = self.phase.settings, self.phase.n_before + step
         sampler, material = self.sites.sampler, self.sites.material
-        material.words.resample_base(sampler, material.seed, iteration)
         n_proposed, n_accepted, n_changed = self.phase.sweep(sampler, step, material.threads)
         log_joint = sampler.resample_parameters(iteration, stops=settings.stop_prob is None)
         if self.phase.averaging.takes(step):

@@ -4,17 +4,17 @@ Labels keep the splits that they have in the start; a label that the start does 
 split. New trees get sites and subcategories together, drawn from the grammar of the start (`tsgkit.inference.start`).
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tsgkit._refined_sampler import RefinedSampler
 from tsgkit._subcategories import SplitSampler
 from tsgkit.errors import UsageError
 from tsgkit.inference.srtsg_phases import RefinedSites, Unsplit
 from tsgkit.inference.start import Joined, Start
+from tsgkit.models.parameter_layout import WORD_LEVELS, RefinedParameters
 from tsgkit.models.srtsg import Subcategories
-from tsgkit.models.srtsg_auxiliary import first_parameters
 from tsgkit.models.subcategories import SubcategoryTable
 
 
@@ -76,8 +76,8 @@ def started_sites(start: Start, material: Unsplit) -> StartedSites:
         n_nodes = joined.corpus.n_nodes
         symbols = joined.of_nodes(symbol_of[table.symbols], first[joined.corpus.label])
         sites = joined.of_nodes(state.get("sites", np.ones(len(table.symbols))), np.ones(n_nodes)).astype(np.uint8)
-        values = transferred_parameters(state["parameters"], drawn.sampler, joined, symbol_of)
-        drawn.sampler.set_parameters(values)
+        own = start_parameters(state, drawn, len(joined.label_of), len(symbol_of))
+        drawn.sampler.set_parameters(transferred_parameters(own, drawn, joined, symbol_of))
         if "stops" in state and settings.stop_prob is None:
             drawn.sampler.set_stops(joined.of_labels(state["stops"], drawn.sampler.stops()))
         drawn.sampler.start(symbols, sites)
@@ -95,7 +95,7 @@ def of_training(joined: Joined, drawn: RefinedSites, material: Unsplit) -> Start
         for split in drawn.splits
         for is_own in [split.group_label < n_labels]
     ]
-    values = first_parameters(sampler.parameters(), drawn.splits[-1], n_labels, len(splits[-1].label))
+    values = present_parameters(drawn).first(n_labels, len(splits[-1].label)).joined()
     symbols, sites = sampler.symbols()[:n_nodes], sampler.sites()[:n_nodes]
     return StartedSites(material, splits, symbols, sites, values, sampler.stops()[:n_labels])
 
@@ -142,23 +142,37 @@ def symbol_numbers(own: Subcategories, other: Subcategories, label_of: np.ndarra
     return first, (first[label_of[own.label]] + within).astype(np.int32)
 
 
-def transferred_parameters(
-    values: np.ndarray, sampler: RefinedSampler, joined: Joined, symbol_of: np.ndarray
-) -> np.ndarray:
-    """Discounts and strengths of a start, of its splits or with sites, for the labels and symbols of a sampler.
-
-    First come those of all labels at each level, then one pair for all labels, then those of symbols.
-    """
-    result = sampler.parameters()
-    n_shared = sampler.n_pairs - sampler.n_symbols
-    n_levels = (n_shared - 1) // sampler.n_labels
-    n_own = n_levels * len(joined.label_of)
-    if values.ndim != 2 or values.shape not in ((2, n_own + 1), (2, n_own + 1 + len(symbol_of))):
+def start_parameters(
+    state: Mapping[str, np.ndarray], sites: RefinedSites, n_labels: int, n_symbols: int
+) -> RefinedParameters:
+    """Discounts and strengths of a start with so many labels and symbols; one of splits alone has none of symbols."""
+    values = state["parameters"]
+    n_symbols = n_symbols if "sites" in state else 0
+    n_by_label = (len(sites.levels.names) + len(WORD_LEVELS)) * n_labels
+    n_class_levels = values.shape[-1] - n_by_label - n_symbols
+    if n_class_levels < 1:
         raise ValueError("the start has parameters of other levels")
-    by_label = result[:, : n_shared - 1].reshape(2, n_levels, -1)
-    own = values[:, :n_own].reshape(2, n_levels, -1)
-    result[:, : n_shared - 1] = joined.of_labels(own, by_label).reshape(2, -1)
-    result[:, n_shared - 1] = values[:, n_own]
-    if values.shape[1] > n_own + 1:
-        result[:, n_shared + symbol_of] = values[:, n_own + 1 :]
-    return result
+    return RefinedParameters.of(values, n_labels=n_labels, n_class_levels=n_class_levels, n_symbols=n_symbols)
+
+
+def present_parameters(sites: RefinedSites) -> RefinedParameters:
+    """Discounts and strengths of a sampler."""
+    sampler, n_class_levels = sites.sampler, len(sites.material.words.levels.dish)
+    return RefinedParameters.of(
+        sampler.parameters(), n_labels=sampler.n_labels, n_class_levels=n_class_levels, n_symbols=sampler.n_symbols
+    )
+
+
+def transferred_parameters(
+    own: RefinedParameters, sites: RefinedSites, joined: Joined, symbol_of: np.ndarray
+) -> np.ndarray:
+    """Those of a start for the labels and symbols of other trees.
+
+    Classes can have another number of levels there; these are counted from the coarsest one.
+    """
+    result = present_parameters(sites)
+    n_common = min(own.of_all.shape[1], result.of_all.shape[1])
+    result.of_all[:, -n_common:] = own.of_all[:, -n_common:]
+    if own.of_symbols.shape[1]:
+        result.of_symbols[:, symbol_of] = own.of_symbols
+    return replace(result, by_label=joined.of_labels(own.by_label, result.by_label)).joined()

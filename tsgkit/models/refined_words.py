@@ -95,7 +95,7 @@ class WordRules:
         n_seen = np.bincount(trees.rule_word[is_lexical], weights=trees.rule_count[is_lexical])
         expected = np.zeros_like(self.unseen)
         np.add.at(expected, self.grammar.label, self.of_class * self.grammar.symbol_frequency[:, None])
-        if words.tree is not None:
+        if words.has_suffixes:
             add_unseen_tags(self.unseen, expected, words.class_word_base)
         expected *= self.unseen
         for (word, klass), seen in tags_of.items():

@@ -23,15 +23,13 @@ from tsgkit.models.back_off import UNREFINED_ROOT, BackOff, BackOffSymbols, Leve
 from tsgkit.models.base_distributions import base_weights, shares
 from tsgkit.models.refined_words import WordRules
 from tsgkit.models.rules import TreeArrays
-from tsgkit.models.suffixes import ClassTree
+from tsgkit.models.suffixes import ClassLevels
 from tsgkit.treebank import FlatCorpus, Lexicon
 from tsgkit.treebank.prepare import token_nodes
 from tsgkit.treebank.unknown import symbol_word
 
 # For every word of a class that training has seen, as many that it has not.
 UNSEEN_WORDS = 2.0
-# Of the seeds of random numbers: those that classes are resampled with.
-SUFFIX_STREAM = 1
 
 
 @dataclass(frozen=True)
@@ -46,21 +44,24 @@ class Words:
         The class of a lexical rule's word, or -1.
     class_word_base : ndarray of float, one per class
         The probability of each word of the class, unseen ones included.
-    tree : ClassTree, optional
-        What classes back off to under a tag; unless given, all classes are equally probable.
+    levels : ClassLevels
+        What classes back off to under a tag.
+    has_suffixes : bool
+        Whether they back off to shorter suffixes, and new words may have tags that their class was not seen with.
     """
 
     classes: list[str]
     rule_class: np.ndarray
     class_word_base: np.ndarray
-    tree: ClassTree | None = None
+    levels: ClassLevels
+    has_suffixes: bool = False
 
     @classmethod
     def of(cls, corpus: FlatCorpus, trees: TreeArrays, lexicon: Lexicon | None, *, suffixes: bool = False) -> "Words":
-        """The classes of the words of a corpus, where they were not put into the trees; with a tree if `suffixes`."""
+        """The classes of the words of a corpus, where they were not put into the trees."""
         rule_class = np.full(trees.n_rules, -1, dtype=np.int32)
         if lexicon is None or lexicon.replaces:
-            return cls([], rule_class, np.empty(0))
+            return cls([], rule_class, np.empty(0), ClassLevels.uniform(0))
         first = np.zeros(len(corpus.words), dtype=np.int64)
         tokens, is_first = token_nodes(corpus)
         np.add.at(first, corpus.word[tokens[is_first]], 1)
@@ -79,31 +80,31 @@ class Words:
         rule_class[is_lexical] = class_of_word[trees.rule_word[is_lexical]]
         n_types = np.bincount(class_of_word, minlength=len(numbers))
         n_types = np.maximum(n_types, 1)
-        tree = ClassTree.of(list(numbers), coarser, n_types.tolist()) if suffixes else None
-        return cls(list(numbers), rule_class, 1.0 / (UNSEEN_WORDS * n_types), tree)
+        levels = ClassLevels.uniform(len(numbers))
+        if suffixes:
+            levels = ClassLevels.of(list(numbers), coarser, n_types.tolist())
+        return cls(list(numbers), rule_class, 1.0 / (UNSEEN_WORDS * n_types), levels, suffixes)
 
-    def tables(self, sampler: SplitSampler | RefinedSampler) -> np.ndarray:
-        """Labels by classes: the numbers of tables of J_x."""
-        n_tables = np.zeros((sampler.n_labels, len(self.classes)), dtype=np.int64)
-        if isinstance(sampler, RefinedSampler):
-            label, word_class, _, found = sampler.cells("label_class").T
-            n_tables[label, word_class] = found
-        else:
-            blocks = sampler.blocks()
-            is_word = blocks["word_class"] >= 0
-            found = sampler.cells("label_class")[1][blocks["label_class_cell"][is_word]]
-            n_tables[blocks["label"][is_word], blocks["word_class"][is_word]] = found
-        return n_tables
+    def label_classes(self, sampler: SplitSampler | RefinedSampler) -> np.ndarray:
+        """Labels by classes: the probability of a class under a label, by the tables of a sampler."""
+        cached_weights, bridges = [], []
+        for kind, dish in zip(self.levels.kinds, self.levels.dish, strict=True):
+            customers, tables = class_counts(sampler, kind, int(dish.max()) + 1)
+            all_customers, all_tables, discount, strength = sampler.restaurants(kind)
+            scale = 1.0 / (strength + all_customers)
+            cached_weights.append((customers - discount[:, None] * tables) * scale[:, None])
+            bridges.append((strength + discount * all_tables) * scale)
+        return self.levels.probabilities(cached_weights, bridges)
 
-    def resample_base(self, sampler: SplitSampler | RefinedSampler, seed: int, iteration: int) -> None:
-        """Resample what classes back off to, given the tables of a sampler."""
-        if self.tree is not None:
-            random = np.random.Generator(np.random.PCG64([seed, iteration, SUFFIX_STREAM]))
-            sampler.set_class_base(self.tree.draw(self.tables(sampler), random))
 
-    def base(self, sampler: SplitSampler | RefinedSampler) -> np.ndarray:
-        """Labels by classes: the expectation of what classes back off to, given the tables of a sampler."""
-        return sampler.class_base() if self.tree is None else self.tree.mean(self.tables(sampler))
+def class_counts(sampler: SplitSampler | RefinedSampler, kind: str, n_dishes: int) -> np.ndarray:
+    """The numbers of customers and of tables of every dish of a level of classes: two arrays of labels by dishes."""
+    if isinstance(sampler, SplitSampler):
+        return sampler.cells(kind).reshape(2, sampler.n_labels, n_dishes)
+    counts = np.zeros((2, sampler.n_labels, n_dishes), dtype=np.int32)
+    label, dish, customers, tables = sampler.cells(kind).T
+    counts[:, label, dish] = customers, tables
+    return counts
 
 
 @dataclass(frozen=True)
@@ -219,6 +220,7 @@ def make_sampler(
         words.rule_class,
         lexical_shares(trees),
         words.class_word_base,
+        words.levels,
         seed=seed,
     )
 
@@ -293,15 +295,11 @@ def sample_weights(sampler: SplitSampler, words: Words) -> dict[str, np.ndarray]
     if not words.classes:
         return result
     is_word = blocks["word_class"] >= 0
-    label, word_class = blocks["label"][is_word], blocks["word_class"][is_word]
-    # J_x, densely: labels by classes; and J_{x_k}: symbols by classes.
-    weight, bridge = cached(sampler, "label_class")
-    of_label = bridge[:, None] * words.base(sampler)
-    cells, first = np.unique(blocks["label_class_cell"][is_word], return_index=True)
-    of_label[label[first], word_class[first]] += weight[cells]
+    word_class = blocks["word_class"][is_word]
+    # J_{x_k}, densely: symbols by classes.
     weight, bridge = cached(sampler, "class")
     symbol_label = np.repeat(sampler.group_labels(), 2)
-    of_symbol = bridge[:, None] * of_label[symbol_label]
+    of_symbol = bridge[:, None] * words.label_classes(sampler)[symbol_label]
     cells, first = np.unique(blocks["class_first"][is_word], return_index=True)
     group = blocks["group"][is_word][first]
     for option in range(2):

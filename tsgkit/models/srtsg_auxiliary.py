@@ -16,6 +16,7 @@ import numpy as np
 
 from tsgkit._refined_insertion_sampler import RefinedInsertionSampler
 from tsgkit.models.back_off import BackOff, Levels
+from tsgkit.models.parameter_layout import RefinedParameters
 from tsgkit.models.rules import TreeArrays
 from tsgkit.models.srtsg import Subcategories, Words, lexical_shares, refined_probabilities, refinements
 from tsgkit.models.srtsg_sites import site_levels
@@ -112,29 +113,26 @@ class WithAuxiliary:
             self.label,
             self.top_rule,
             stacked=stacked,
+            class_levels=self.words.levels,
             seed=seed,
+        )
+
+    def divided(self, values: np.ndarray) -> RefinedParameters:
+        """Discounts and strengths as the sampler has them."""
+        return RefinedParameters.of(
+            values,
+            n_labels=self.subcategories.n_labels,
+            n_class_levels=len(self.words.levels.dish),
+            n_symbols=len(self.subcategories.label),
         )
 
     def treebank_parameters(self, values: np.ndarray) -> np.ndarray:
         """Of discounts and strengths as the sampler has them, those without auxiliary trees."""
-        return first_parameters(values, self.subcategories, self.n_labels, self.n_symbols)
+        return self.divided(values).first(self.n_labels, self.n_symbols).joined()
 
     def all_parameters(self, values: np.ndarray, others: np.ndarray) -> np.ndarray:
         """Such values, with `others` of the sampler for auxiliary trees."""
-        place = first_parameters(
-            np.arange(others.shape[1])[None], self.subcategories, self.n_labels, self.n_symbols
-        ).ravel()
+        place = self.treebank_parameters(np.tile(np.arange(others.shape[1]), (2, 1)))[0]
         result = others.copy()
         result[:, place] = values
         return result
-
-
-def first_parameters(values: np.ndarray, subcategories: Subcategories, n_labels: int, n_symbols: int) -> np.ndarray:
-    """Of discounts and strengths of all labels and symbols, as `RefinedSampler.parameters` has them, the first ones.
-
-    First come those of all labels at each level, then one pair for all labels, then those of symbols.
-    """
-    n_shared = values.shape[1] - len(subcategories.label)
-    by_label = values[:, : n_shared - 1].reshape(len(values), -1, subcategories.n_labels)[:, :, :n_labels]
-    of_all, of_symbols = values[:, n_shared - 1 : n_shared], values[:, n_shared : n_shared + n_symbols]
-    return np.concatenate([by_label.reshape(len(values), -1), of_all, of_symbols], axis=1)

@@ -194,13 +194,10 @@ def sample_values(sampler: RefinedSampler, words: Words, levels: Levels) -> dict
         result["insertion"] = sampler.insertion_probabilities()
     if not words.classes:
         return result
-    # J_x, densely: labels by classes; and J_{x_k}: symbols by classes.
-    below = words.base(sampler)
-    for kind in ("label_class", "class"):
-        restaurants, cells = sampler.restaurants(kind), sampler.cells(kind)
-        below = bridges(restaurants)[:, None] * (below if kind == "label_class" else below[symbol_label])
-        below[cells[:, 0], cells[:, 1]] += cached(cells[:, 2:].T, cells[:, 0], restaurants)
-    result["class"] = below
+    # J_{x_k}, densely: symbols by classes.
+    restaurants, cells = sampler.restaurants("class"), sampler.cells("class")
+    result["class"] = bridges(restaurants)[:, None] * words.label_classes(sampler)[symbol_label]
+    result["class"][cells[:, 0], cells[:, 1]] += cached(cells[:, 2:].T, cells[:, 0], restaurants)
     restaurants, cells, place = sampler.restaurants("word"), sampler.cells("word"), sampler.word_restaurants()
     is_word = place >= 0
     class_of = np.zeros(restaurants.shape[1], dtype=np.int64)

@@ -62,6 +62,7 @@ def make_site_sampler(
         words.rule_class,
         lexical_shares(trees),
         words.class_word_base,
+        words.levels,
         seed=seed,
     )
 
