@@ -99,6 +99,8 @@ Substitution sites (srtsg):
   --sites=NAME             sampler of these sites: blocked (whole trees) or local (single sites) {default}
   --joint-iterations=N     number of sweeps after these that sample sites and subcategories jointly
                            {default}
+  --fragment-moves=N       number of moves after every sweep over sites that cut or join all occurrences of a fragment
+                           at once {default}
   --stop-prob=P            fix the stop probability of all labels in the base distribution of fragments, instead of
                            sampling one per label
   --insertion-iterations=N  number of sweeps at the end that sample sites, subcategories and insertions jointly

@@ -72,6 +72,7 @@ class SrtsgParameters(SamplingParameters, total=False):
     site_iterations: int
     sites: Literal["blocked", "local"]
     joint_iterations: int | None
+    fragment_moves: int
     stop_prob: float | None
     insertion_iterations: int
     stacked: bool

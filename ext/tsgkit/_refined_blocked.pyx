@@ -48,62 +48,44 @@ from tsgkit._types cimport index_t
 from tsgkit._worker_pool cimport WorkerPool
 
 
-# What the workers need to make the proposals of a batch.
-cdef cppclass ProposalBatch:
-    const RefinedState* state
-    const int64_t* trees
-    uint64_t iteration
-    bint joint
-    Rng* rng                         # of the only tree of a batch of one; NULL: each tree's own for proposals
-    vector[RefinedInside] values     # per thread
-    vector[Proposal] proposals       # per tree of the batch
-    vector[int64_t] frozen           # per site of the batch: the table that its customer left when it was frozen
-
-
 # ---- sweeps ---------------------------------------------------------------------------------------------------
 
-cdef int start_batches(
-    ProposalBatch* work, const RefinedState* state, uint64_t iteration, bint joint, int batch, int n_threads
-) except -1 nogil:
-    cdef int thread
+cdef void start_batches(
+    ProposalBatch* work, RefinedState* state, uint64_t iteration, bint joint, double temperature, int n_threads
+) noexcept nogil:
     work.state, work.iteration, work.joint = state, iteration, joint
-    work.proposals.resize(batch)
-    work.values.resize(n_threads)
-    for thread in range(n_threads):
-        work.values[thread].now = 0
-    return 0
+    work.temperature, work.n_threads = temperature, n_threads
 
 
-cdef int blocked_sweep(
-    RefinedState* state, uint64_t iteration, bint joint, int batch, int n_threads, double temperature, WorkerPool* pool,
-    SweepCounts* counts,
+cdef int sweep_trees(
+    ProposalBatch* work, const ProposalKind* kind, int batch, WorkerPool* pool, SweepCounts* counts
 ) except -1 nogil:
-    """One proposal for every tree, in a random order."""
-    cdef ProposalBatch work
+    cdef RefinedState* state = work.state
     cdef index_t first = 0, n_items = n_trees(&state.trees)
     cdef int size
-    cdef vector[int64_t] order = random_order(n_items, rng_for(state.seed, iteration, RNG_REFINED_TREE_ORDER, 0))
-    start_batches(&work, state, iteration, joint, batch, n_threads)
+    cdef vector[int64_t] order = random_order(
+        n_items, rng_for(state.seed, work.iteration, RNG_REFINED_TREE_ORDER, 0)
+    )
+    work.proposals.resize(batch)
     while first < n_items:
         size = <int>min(<index_t>batch, n_items - first)
         work.trees = &order[first]
         if size == 1:
-            move_tree(state, &work, temperature, pool, counts)
+            move_tree(work, kind, pool, counts)
         else:
-            move_batch(state, &work, size, temperature, pool, counts)
+            move_batch(work, kind, size, pool, counts)
         first += size
     return sort_state(state)
 
 
-cdef int make_proposals(RefinedState* state, ProposalBatch* work, int size, WorkerPool* pool) except -1 nogil:
-    """Proposals for trees that are not seated, or frozen; all memory that can be known is taken before."""
+cdef int make_proposals(ProposalBatch* work, const ProposalKind* kind, int size, WorkerPool* pool) except -1 nogil:
+    """Proposals for trees that are not seated, or frozen."""
     cdef int item
-    cdef size_t thread
     for item in range(size):
-        resize_derivation(&work.proposals[item].derivation, n_nodes_of(&state.trees, work.trees[item]))
-    for thread in range(work.values.size()):
-        reserve_inside(state, &work.values[thread])
-    pool.run(<int>work.values.size(), size, propose_item, work)
+        resize_derivation(&work.proposals[item].derivation, n_nodes_of(&work.state.trees, work.trees[item]))
+        work.proposals[item].log_beside = 0.0
+    kind.reserve(kind.context, size)
+    pool.run(work.n_threads, size, kind.propose, kind.context)
     return 0
 
 
@@ -124,42 +106,37 @@ cdef index_t unseat_tree(
 
 
 cdef int move_tree(
-    RefinedState* state, ProposalBatch* work, double temperature, WorkerPool* pool, SweepCounts* counts
+    ProposalBatch* work, const ProposalKind* kind, WorkerPool* pool, SweepCounts* counts
 ) except -1 nogil:
     """Metropolis-Hastings for one tree."""
-    cdef index_t tree = work.trees[0]
-    cdef Rng rng = rng_for(state.seed, work.iteration, RNG_REFINED_TREE, tree)
+    cdef Rng rng = rng_for(work.state.seed, work.iteration, RNG_REFINED_TREE, work.trees[0])
     cdef LogProduct before = log_product()
-    forget_seatings(state)
-    unseat_tree(state, tree, NULL, &rng, &before)
+    forget_seatings(work.state)
+    unseat_tree(work.state, work.trees[0], NULL, &rng, &before)
     work.rng = &rng
-    make_proposals(state, work, 1, pool)
-    return accept_or_reject(
-        state, tree, &work.proposals[0], log_of(&before), temperature, work.joint, &rng, counts
-    )
+    make_proposals(work, kind, 1, pool)
+    return accept_or_reject(work, kind, 0, log_of(&before), &rng, counts)
 
 
 cdef int move_batch(
-    RefinedState* state, ProposalBatch* work, int size, double temperature, WorkerPool* pool, SweepCounts* counts
+    ProposalBatch* work, const ProposalKind* kind, int size, WorkerPool* pool, SweepCounts* counts
 ) except -1 nogil:
     """Metropolis-Hastings for a batch of trees."""
-    cdef index_t tree, n_unseated = 0
+    cdef RefinedState* state = work.state
+    cdef index_t n_unseated = 0
     cdef LogProduct before
     cdef Rng rng
     cdef int item
     freeze_batch(state, work, size)
     work.rng = NULL
-    make_proposals(state, work, size, pool)
+    make_proposals(work, kind, size, pool)
     rollback_state(state)
     for item in range(size):
-        tree = work.trees[item]
-        rng = rng_for(state.seed, work.iteration, RNG_REFINED_TREE, tree)
+        rng = rng_for(state.seed, work.iteration, RNG_REFINED_TREE, work.trees[item])
         before = log_product()
         forget_seatings(state)
-        n_unseated += unseat_tree(state, tree, &work.frozen[n_unseated], &rng, &before)
-        accept_or_reject(
-            state, tree, &work.proposals[item], log_of(&before), temperature, work.joint, &rng, counts
-        )
+        n_unseated += unseat_tree(state, work.trees[item], &work.frozen[n_unseated], &rng, &before)
+        accept_or_reject(work, kind, item, log_of(&before), &rng, counts)
     forget_tracked(state)
     return 0
 
@@ -187,6 +164,8 @@ cdef int redraw_trees(
     RefinedState* state, uint64_t iteration, const vector[index_t]* trees, WorkerPool* pool
 ) except -1 nogil:
     cdef ProposalBatch work
+    cdef SiteProposals proposals
+    cdef ProposalKind kind = site_proposals(&work, &proposals)
     cdef LogProduct ignored = log_product()
     cdef Rng rng
     cdef index_t node
@@ -201,12 +180,13 @@ cdef int redraw_trees(
                 release_dish(state, state.dish[node])
                 state.dish[node] = -1
                 forget_seatings(state)
-    start_batches(&work, state, iteration, True, 1, 1)
+    start_batches(&work, state, iteration, True, 1.0, 1)
+    work.proposals.resize(1)
     for item in range(trees.size()):
         rng = rng_for(state.seed, iteration, RNG_REFINED_TREE, trees[0][item])
         work.trees = &trees[0][item]
         work.rng = &rng
-        make_proposals(state, &work, 1, pool)
+        make_proposals(&work, &kind, 1, pool)
         take_proposal(state, trees[0][item], &work.proposals[0], True, &rng, &ignored)
         forget_seatings(state)
     return sort_state(state)
@@ -229,15 +209,18 @@ cdef int take_proposal(
 
 
 cdef int accept_or_reject(
-    RefinedState* state, index_t tree, Proposal* proposal, double log_old, double temperature, bint joint, Rng* rng,
-    SweepCounts* counts,
+    ProposalBatch* work, const ProposalKind* kind, int item, double log_old, Rng* rng, SweepCounts* counts
 ) except -1 nogil:
     """Seat the proposal for a tree, and keep it or roll back; the log says how the tree was unseated."""
-    cdef index_t first = state.trees.tree_start[tree], node
+    cdef RefinedState* state = work.state
+    cdef Proposal* proposal = &work.proposals[item]
+    cdef index_t first = state.trees.tree_start[work.trees[item]], node
     cdef LogProduct after = log_product()
     cdef double log_ratio
-    take_proposal(state, tree, proposal, joint, rng, &after)
-    log_ratio = (log_of(&after) - log_old) / temperature + proposal.log_ratio
+    if kind.exchange is not NULL:
+        kind.exchange(kind.context, item)
+    take_proposal(state, work.trees[item], proposal, work.joint, rng, &after)
+    log_ratio = (log_of(&after) - log_old + proposal.log_beside) / work.temperature + proposal.log_ratio
     counts.n_proposed += 1
     if log_ratio >= 0.0 or rng.uniform() < exp(log_ratio):
         counts.n_accepted += 1
@@ -246,7 +229,9 @@ cdef int accept_or_reject(
     else:
         rollback_state(state)
         swap_derivation(state, &proposal.derivation, first)
-    for node in range(n_nodes_of(&state.trees, tree)):
+        if kind.exchange is not NULL:
+            kind.exchange(kind.context, item)
+    for node in range(<index_t>proposal.derivation.dish.size()):
         if proposal.derivation.dish[node] >= 0:
             release_dish(state, proposal.derivation.dish[node])
     return 0
@@ -270,19 +255,62 @@ cdef void swap_derivation(RefinedState* state, TreeDerivation* other, index_t fi
         other.dish[item], state.dish[first + item] = state.dish[first + item], other.dish[item]
 
 
-# ---- proposals ------------------------------------------------------------------------------------------------
+# ---- proposals of sites ---------------------------------------------------------------------------------------
+
+cdef cppclass SiteProposals:
+    ProposalBatch* work
+    vector[RefinedInside] values     # per thread
+
+
+cdef ProposalKind site_proposals(ProposalBatch* work, SiteProposals* proposals) noexcept nogil:
+    cdef ProposalKind kind
+    proposals.work = work
+    kind.context, kind.reserve, kind.propose = proposals, reserve_sites, propose_sites
+    kind.exchange = NULL
+    return kind
+
+
+cdef int blocked_sweep(
+    RefinedState* state, uint64_t iteration, bint joint, int batch, int n_threads, double temperature, WorkerPool* pool,
+    SweepCounts* counts,
+) except -1 nogil:
+    cdef ProposalBatch work
+    cdef SiteProposals proposals
+    cdef ProposalKind kind = site_proposals(&work, &proposals)
+    start_batches(&work, state, iteration, joint, temperature, n_threads)
+    return sweep_trees(&work, &kind, batch, pool, counts)
+
+
+cdef int reserve_sites(void* context, int size) except -1 nogil:
+    cdef SiteProposals* proposals = <SiteProposals*>context
+    cdef size_t thread, n_threads = proposals.values.size()
+    if n_threads == 0:
+        n_threads = proposals.work.n_threads
+        proposals.values.resize(n_threads)
+        for thread in range(n_threads):
+            proposals.values[thread].now = 0
+    for thread in range(n_threads):
+        reserve_inside(proposals.work.state, &proposals.values[thread])
+    return 0
+
 
 # What follows runs on worker threads, which raise no Python exception; see `tsgkit._worker_pool`.
 
-cdef void propose_item(void* context, int item, int thread) noexcept nogil:
-    cdef ProposalBatch* work = <ProposalBatch*>context
-    cdef index_t tree = work.trees[item]
-    cdef Rng rng
-    if work.rng is NULL:
-        rng = rng_for(work.state.seed, work.iteration, RNG_REFINED_PROPOSE, tree)
-        propose(work.state, tree, work.joint, &work.values[thread], &work.proposals[item], &rng)
-    else:
-        propose(work.state, tree, work.joint, &work.values[thread], &work.proposals[item], work.rng)
+cdef Rng* rng_of_proposal(const ProposalBatch* work, int item, Rng* own) noexcept nogil:
+    if work.rng is not NULL:
+        return work.rng
+    own[0] = rng_for(work.state.seed, work.iteration, RNG_REFINED_PROPOSE, work.trees[item])
+    return own
+
+
+cdef void propose_sites(void* context, int item, int thread) noexcept nogil:
+    cdef SiteProposals* proposals = <SiteProposals*>context
+    cdef ProposalBatch* work = proposals.work
+    cdef Rng own
+    propose(
+        work.state, work.trees[item], work.joint, &proposals.values[thread], &work.proposals[item],
+        rng_of_proposal(work, item, &own),
+    )
 
 
 cdef void propose(

@@ -41,8 +41,8 @@ cdef int open_insertions(const RefinedState* state, Insertions* insertions) exce
 # Let the links of the trees follow `foot`, from links of the treebank's.
 cdef int link_insertions(RefinedState* state, Insertions* insertions) except -1 nogil
 # One Metropolis-Hastings step for every tree: sites, symbols and insertions.
-cdef int insertion_sweep(RefinedState* state, Insertions* insertions, uint64_t iteration, WorkerPool* pool,
-                         SweepCounts* counts) except -1 nogil
+cdef int insertion_sweep(RefinedState* state, Insertions* insertions, uint64_t iteration, int batch, int n_threads,
+                         double temperature, WorkerPool* pool, SweepCounts* counts) except -1 nogil
 # Per label.
 cdef int count_insertions(const RefinedState* state, const Insertions* insertions,
                           vector[InsertionCounts]* counts) except -1 nogil
@@ -50,3 +50,7 @@ cdef int count_insertions(const RefinedState* state, const Insertions* insertion
 cdef double log_insertions(const Insertions* insertions, const vector[InsertionCounts]* counts) noexcept nogil
 cdef int resample_insertions(const RefinedState* state, Insertions* insertions, uint64_t iteration,
                              const vector[InsertionCounts]* counts) except -1 nogil
+# Per label the log probability that an internal node has no insertion, and per node whether it is a foot. With stacked
+# insertions, a foot that has none itself counts as an internal node without an insertion.
+cdef int describe_insertions(const RefinedState* state, const Insertions* insertions, vector[double]* log_none,
+                             vector[uint8_t]* is_foot) except -1 nogil

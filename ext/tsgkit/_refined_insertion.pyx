@@ -1,23 +1,26 @@
-"""Blocked Metropolis-Hastings over refined trees: sites, subcategories and insertions together, one tree at a time.
+"""Blocked Metropolis-Hastings over refined trees: sites, subcategories and insertions together.
 
 The inside pass is that of `tsgkit._refined_inside` over the treebank's links, with N_h in place of h at internal nodes
 (see the ``.pxd``). An auxiliary tree at v is weighed by the same code: for as long as that takes, v has the label and
-the rule of its root. The probabilities of insertions are the same in the proposal and in the model, and cancel.
+the rule of its root. The probabilities of insertions are the same in the proposal and, at temperature 1, in the model.
+
+A worker that makes a proposal changes the links of its tree, which no other reads, and then exchanges them for those
+before; they are exchanged again when the proposal is seated.
 """
 
 from libc.math cimport log
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, uint8_t, uint64_t
 from libcpp.vector cimport vector
 
-from tsgkit._random cimport (
-    RNG_REFINED_INSERTION,
-    RNG_REFINED_TREE,
-    RNG_REFINED_TREE_ORDER,
-    Rng,
-    random_order,
-    rng_for,
+from tsgkit._random cimport RNG_REFINED_INSERTION, Rng, rng_for
+from tsgkit._refined_blocked cimport (
+    Proposal,
+    ProposalBatch,
+    ProposalKind,
+    rng_of_proposal,
+    start_batches,
+    sweep_trees,
 )
-from tsgkit._refined_blocked cimport Proposal, accept_or_reject, unseat_tree
 from tsgkit._refined_inside cimport (
     AT_SITE,
     BY_BASE,
@@ -33,12 +36,11 @@ from tsgkit._refined_inside cimport (
     open_parts,
     open_root,
     reserve_inside,
-    resize_derivation,
 )
 from tsgkit._refined_rules cimport n_subcategories
 from tsgkit._refined_seating cimport multiply_predictive
-from tsgkit._refined_state cimport Derivation, RefinedState, SweepCounts, forget_seatings, sort_state
-from tsgkit._restaurant cimport LogProduct, log_of, log_product
+from tsgkit._refined_state cimport Derivation, RefinedState, SweepCounts
+from tsgkit._restaurant cimport LogProduct, log_of, log_product, multiply
 from tsgkit._trees cimport child, n_nodes, n_nodes_of, n_trees
 from tsgkit._types cimport index_t, symbol_t
 from tsgkit._vectors cimport copy_vector, fill
@@ -52,16 +54,6 @@ cdef cppclass InsertionInside:
     vector[double] internal            # N_{B_k} by node and subcategory
     vector[double] weight              # per node and side of the foot: A(v, u), in the unit of the node's values
     vector[int32_t] position           # per fragment: where it is in the list at work
-
-
-# What a worker needs to draw a derivation of a tree.
-cdef struct ProposalOfTree:
-    RefinedState* state
-    Insertions* insertions
-    InsertionInside* inside
-    TreeDerivation* drawn
-    Rng* rng
-    index_t tree
 
 
 # The links of a tree's nodes, and what is inserted there.
@@ -137,94 +129,121 @@ cdef int link_insertions(RefinedState* state, Insertions* insertions) except -1 
     return 0
 
 
-cdef int save_links(
-    const RefinedState* state, const Insertions* insertions, index_t tree, TreeLinks* links
-) except -1 nogil:
-    cdef index_t first = state.trees.tree_start[tree], n_items = n_nodes_of(&state.trees, tree), item
+cdef int resize_links(TreeLinks* links, index_t n_items) except -1 nogil:
     links.label.resize(n_items)
     links.rule.resize(n_items)
     links.left.resize(n_items)
     links.right.resize(n_items)
     links.parent.resize(n_items)
     links.foot.resize(n_items)
-    for item in range(n_items):
-        links.label[item], links.rule[item] = state.trees.label[first + item], state.trees.rule[first + item]
-        links.left[item], links.right[item] = state.trees.left[first + item], state.trees.right[first + item]
-        links.parent[item], links.foot[item] = state.trees.parent[first + item], insertions.foot[first + item]
     return 0
 
 
-cdef void put_links(RefinedState* state, Insertions* insertions, index_t first, const TreeLinks* links) noexcept nogil:
+cdef void save_links(
+    const RefinedState* state, const Insertions* insertions, index_t first, TreeLinks* links
+) noexcept nogil:
     cdef size_t item
     for item in range(links.label.size()):
-        state.trees.label[first + item], state.trees.rule[first + item] = links.label[item], links.rule[item]
-        state.trees.left[first + item], state.trees.right[first + item] = links.left[item], links.right[item]
-        state.trees.parent[first + item], insertions.foot[first + item] = links.parent[item], links.foot[item]
+        links.label[item], links.rule[item] = state.trees.label[first + item], state.trees.rule[first + item]
+        links.left[item], links.right[item] = state.trees.left[first + item], state.trees.right[first + item]
+        links.parent[item], links.foot[item] = state.trees.parent[first + item], insertions.foot[first + item]
+
+
+cdef void exchange_links(RefinedState* state, Insertions* insertions, index_t first, TreeLinks* links) noexcept nogil:
+    cdef size_t item
+    cdef index_t node
+    for item in range(links.label.size()):
+        node = first + item
+        links.label[item], state.trees.label[node] = state.trees.label[node], links.label[item]
+        links.rule[item], state.trees.rule[node] = state.trees.rule[node], links.rule[item]
+        links.left[item], state.trees.left[node] = state.trees.left[node], links.left[item]
+        links.right[item], state.trees.right[node] = state.trees.right[node], links.right[item]
+        links.parent[item], state.trees.parent[node] = state.trees.parent[node], links.parent[item]
+        links.foot[item], insertions.foot[node] = insertions.foot[node], links.foot[item]
 
 
 # ---- sweeps -----------------------------------------------------------------------------------------------------
 
+cdef cppclass InsertionProposals:
+    ProposalBatch* work
+    Insertions* insertions
+    vector[InsertionInside] inside     # per thread
+    vector[TreeLinks] links            # per tree of the batch: those that its nodes do not have now
+
+
 cdef int insertion_sweep(
-    RefinedState* state, Insertions* insertions, uint64_t iteration, WorkerPool* pool, SweepCounts* counts
+    RefinedState* state, Insertions* insertions, uint64_t iteration, int batch, int n_threads, double temperature,
+    WorkerPool* pool, SweepCounts* counts,
 ) except -1 nogil:
-    """One proposal for every tree, in a random order."""
-    cdef InsertionInside inside
-    cdef Proposal proposal
-    cdef TreeLinks links
-    cdef Rng rng
-    cdef size_t item
-    cdef vector[int64_t] order = random_order(
-        n_trees(&state.trees), rng_for(state.seed, iteration, RNG_REFINED_TREE_ORDER, 0)
-    )
-    inside.values.now = 0
-    for item in range(order.size()):
-        rng = rng_for(state.seed, iteration, RNG_REFINED_TREE, order[item])
-        move_tree(state, insertions, order[item], &inside, &proposal, &links, &rng, pool, counts)
-    return sort_state(state)
+    cdef ProposalBatch work
+    cdef InsertionProposals proposals
+    cdef ProposalKind kind
+    cdef int thread
+    proposals.work, proposals.insertions = &work, insertions
+    proposals.links.resize(batch)
+    proposals.inside.resize(n_threads)
+    for thread in range(n_threads):
+        proposals.inside[thread].values.now = 0
+    kind.context, kind.reserve, kind.propose, kind.exchange = &proposals, reserve_trees, propose_tree, exchange_tree
+    start_batches(&work, state, iteration, True, temperature, n_threads)
+    return sweep_trees(&work, &kind, batch, pool, counts)
 
 
-cdef int move_tree(
-    RefinedState* state, Insertions* insertions, index_t tree, InsertionInside* inside, Proposal* proposal,
-    TreeLinks* links, Rng* rng, WorkerPool* pool, SweepCounts* counts,
-) except -1 nogil:
-    """Metropolis-Hastings for one tree."""
-    cdef index_t first = state.trees.tree_start[tree], n_accepted = counts.n_accepted
-    cdef LogProduct before = log_product()
-    cdef ProposalOfTree work
-    work.state, work.insertions, work.inside, work.drawn = state, insertions, inside, &proposal.derivation
-    work.rng, work.tree = rng, tree
-    resize_derivation(&proposal.derivation, n_nodes_of(&state.trees, tree))
-    save_links(state, insertions, tree, links)
-    forget_seatings(state)
-    unseat_tree(state, tree, NULL, rng, &before)
-    reserve_values(state, inside)
+cdef int reserve_trees(void* context, int size) except -1 nogil:
+    cdef InsertionProposals* proposals = <InsertionProposals*>context
+    cdef const RefinedState* state = proposals.work.state
+    cdef size_t thread
+    cdef int item
+    for item in range(size):
+        resize_links(&proposals.links[item], n_nodes_of(&state.trees, proposals.work.trees[item]))
+    for thread in range(proposals.inside.size()):
+        reserve_values(state, &proposals.inside[thread])
+    return 0
+
+
+cdef void exchange_tree(void* context, int item) noexcept nogil:
+    cdef InsertionProposals* proposals = <InsertionProposals*>context
+    cdef RefinedState* state = proposals.work.state
+    cdef index_t first = state.trees.tree_start[proposals.work.trees[item]]
+    exchange_links(state, proposals.insertions, first, &proposals.links[item])
+
+
+cdef void propose_tree(void* context, int item, int thread) noexcept nogil:
+    """Draw a derivation of a tree from the frozen grammar; its log q against that of the present one."""
+    cdef InsertionProposals* proposals = <InsertionProposals*>context
+    cdef ProposalBatch* work = proposals.work
+    cdef RefinedState* state = work.state
+    cdef Insertions* insertions = proposals.insertions
+    cdef InsertionInside* inside = &proposals.inside[thread]
+    cdef Proposal* proposal = &work.proposals[item]
+    cdef TreeDerivation* drawn = &proposal.derivation
+    cdef index_t tree = work.trees[item], first = state.trees.tree_start[tree]
+    cdef double log_old
+    cdef Rng own
+    save_links(state, insertions, first, &proposals.links[item])
+    log_old = log_insertions_of(state, insertions, tree, &state.is_site[first])
     proposal.log_ratio = log_frozen(
         state, tree, &state.is_site[first], &state.symbol[first], &state.dish[first], &inside.values
     )
     restore_tree(state, insertions, tree)
-    # The pool makes a Python exception of a failed allocation; see `_refined_inside.pxd`.
-    pool.run(1, 1, propose_item, &work)
+    fill_tree(state, insertions, inside, tree)
+    draw_tree(state, insertions, inside, tree, drawn, rng_of_proposal(work, item, &own))
     proposal.log_ratio -= log_frozen(
-        state, tree, &proposal.derivation.is_site[0], &proposal.derivation.symbol[0], &proposal.derivation.dish[0],
-        &inside.values,
+        state, tree, &drawn.is_site[0], &drawn.symbol[0], &drawn.dish[0], &inside.values
     )
-    accept_or_reject(state, tree, proposal, log_of(&before), 1.0, True, rng, counts)
-    if counts.n_accepted == n_accepted:
-        put_links(state, insertions, first, links)
-    return 0
-
-
-cdef void propose_item(void* context, int item, int thread) noexcept nogil:
-    cdef ProposalOfTree* work = <ProposalOfTree*>context
-    fill_tree(work.state, work.insertions, work.inside, work.tree)
-    draw_tree(work.state, work.insertions, work.inside, work.tree, work.drawn, work.rng)
+    proposal.log_beside = log_insertions_of(state, insertions, tree, &drawn.is_site[0]) - log_old
+    proposal.log_ratio -= proposal.log_beside
+    exchange_tree(context, item)
 
 
 cdef double log_frozen(
     const RefinedState* state, index_t tree, const uint8_t* is_site, const symbol_t* symbol, const int32_t* dish,
     RefinedInside* values,
 ) noexcept nogil:
-    """The log probability of a derivation of a tree under the frozen grammar, without that of insertions."""
+    """The log probability of a derivation of a tree under the frozen grammar, without that of insertions.
+
+    The links of the tree are those of the derivation.
+    """
     cdef LogProduct product = log_product()
     cdef index_t first = state.trees.tree_start[tree], node
     cdef Derivation derivation
@@ -445,11 +464,20 @@ cdef double host_value(
 
 # ---- probabilities of insertions ------------------------------------------------------------------------------------
 
-cdef inline bint is_foot(const Insertions* insertions, index_t node) noexcept nogil:
+cdef inline bint is_foot_of(const Insertions* insertions, index_t node) noexcept nogil:
     cdef symbol_t above = insertions.trees.parent[node]
     if above < 0 or insertions.foot[above] == NO_FOOT:
         return False
     return child(&insertions.trees, above, insertions.foot[above] - 1) == node
+
+
+cdef inline bint has_none(
+    const Insertions* insertions, index_t node, bint is_site
+) noexcept nogil:
+    """Whether a node could have an insertion, and has none."""
+    if insertions.foot[node] != NO_FOOT or is_site:
+        return False
+    return insertions.stacked or not is_foot_of(insertions, node)
 
 
 cdef int count_insertions(
@@ -462,10 +490,38 @@ cdef int count_insertions(
     fill(counts[0], insertions.probability.size(), none)
     for node in range(n_nodes(&state.trees)):
         own = &counts[0][insertions.trees.label[node]]
+        own.inserted += insertions.foot[node] != NO_FOOT
+        own.none += has_none(insertions, node, state.is_site[node])
+    return 0
+
+
+cdef double log_insertions_of(
+    const RefinedState* state, const Insertions* insertions, index_t tree, const uint8_t* is_site
+) noexcept nogil:
+    """The log probability of the insertions into a tree with these sites."""
+    cdef index_t first = state.trees.tree_start[tree], node
+    cdef LogProduct product = log_product()
+    cdef double probability
+    for node in range(first, state.trees.tree_start[tree + 1]):
+        probability = insertions.probability[insertions.trees.label[node]]
         if insertions.foot[node] != NO_FOOT:
-            own.inserted += 1
-        elif not state.is_site[node] and (insertions.stacked or not is_foot(insertions, node)):
-            own.none += 1
+            multiply(&product, probability)
+        elif has_none(insertions, node, is_site[node - first]):
+            multiply(&product, 1.0 - probability)
+    return log_of(&product)
+
+
+cdef int describe_insertions(
+    const RefinedState* state, const Insertions* insertions, vector[double]* log_none, vector[uint8_t]* is_foot
+) except -1 nogil:
+    cdef index_t node
+    cdef size_t label
+    fill(log_none[0], insertions.probability.size(), 0.0)
+    fill(is_foot[0], n_nodes(&state.trees), <uint8_t>0)
+    for label in range(insertions.probability.size()):
+        log_none[0][label] = log(1.0 - insertions.probability[label])
+    for node in range(n_nodes(&state.trees)):
+        is_foot[0][node] = is_foot_of(insertions, node)
     return 0
 
 

@@ -5,21 +5,25 @@ What comes in is checked here; the kernels are in ``_refined_insertion``. Same s
 
 import numpy as np
 
-from libc.stdint cimport uint64_t
+from libc.stdint cimport uint8_t, uint64_t
 from libcpp.vector cimport vector
 
 from tsgkit._refined_insertion cimport (
     InsertionCounts,
     Insertions,
     count_insertions,
+    describe_insertions,
     insertion_sweep,
     link_insertions,
     log_insertions,
     open_insertions,
     resample_insertions,
 )
-from tsgkit._refined_sampler cimport RefinedSampler
+from tsgkit._refined_sampler cimport RefinedSampler, require_positive
 from tsgkit._refined_state cimport SweepCounts
+from tsgkit._refined_type_moves cimport InsertionsAround, type_sweep
+from tsgkit._trees cimport n_trees
+from tsgkit._types cimport index_t
 from tsgkit._vectors cimport copy_flags, copy_numbers, copy_symbols
 
 
@@ -91,13 +95,20 @@ cdef class RefinedInsertionSampler(RefinedSampler):
         is_host = np.array([label >= 0 for label in self.insertions.auxiliary_label])
         copy_numbers(np.where(is_host, values, 0.0), self.insertions.probability)
 
-    def insertion_sweep(self, uint64_t iteration):
-        """One Metropolis-Hastings step for every tree: proposals, acceptances and changes."""
+    def insertion_sweep(self, uint64_t iteration, *, int batch=1, int threads=1, double temperature=1.0):
+        """One Metropolis-Hastings step for every tree: proposals, acceptances and changes.
+
+        The proposals of a batch of trees are made together, given the counts without them.
+        """
         self.require_seated(True)
+        require_positive(batch, threads, temperature)
+        batch = min(batch, n_trees(&self.state.trees))
         cdef SweepCounts counts = SweepCounts(0, 0, 0)
         self.is_changing = True
         with nogil:
-            insertion_sweep(&self.state, &self.insertions, iteration, &self.pool, &counts)
+            insertion_sweep(
+                &self.state, &self.insertions, iteration, batch, min(threads, batch), temperature, &self.pool, &counts
+            )
         self.is_changing = False
         return counts.n_proposed, counts.n_accepted, counts.n_changed
 
@@ -116,6 +127,19 @@ cdef class RefinedInsertionSampler(RefinedSampler):
         return log_insertions(&self.insertions, &counts)
 
     # ---- what differs from the sampler of sites ------------------------------------------------------------
+
+    cdef int move_types(
+        self, uint64_t iteration, index_t n_moves, bint joint, double temperature, SweepCounts* counts
+    ) except -1:
+        cdef vector[double] log_none
+        cdef vector[uint8_t] is_foot
+        cdef InsertionsAround around
+        if not joint:
+            raise ValueError("with insertions, symbols are sampled together with sites")
+        describe_insertions(&self.state, &self.insertions, &log_none, &is_foot)
+        around.log_none, around.is_foot = log_none.data(), is_foot.data()
+        with nogil:
+            return type_sweep(&self.state, iteration, n_moves, joint, temperature, &around, counts)
 
     cdef object node_labels(self):
         return np.array([value for value in self.state.trees.label], dtype=np.int32)

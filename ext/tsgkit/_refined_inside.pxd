@@ -7,7 +7,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 from libcpp.vector cimport vector
 
 from tsgkit._random cimport Rng
-from tsgkit._refined_state cimport FragmentValues, RefinedState
+from tsgkit._refined_state cimport Derivation, FragmentValues, RefinedState
 from tsgkit._types cimport index_t, symbol_t
 from tsgkit._worker_pool cimport worker_vector
 
@@ -91,3 +91,6 @@ cdef void draw_base_children(const RefinedState* state, RefinedInside* values, i
 cdef void open_parts(const RefinedState* state, RefinedInside* values, int32_t node, int32_t fragment) noexcept nogil
 cdef void find_stored_dishes(const RefinedState* state, RefinedInside* values, index_t tree,
                              TreeDerivation* drawn) noexcept nogil
+# The dish of a site of a derivation, or -1 if it is not stored; `below_node` has room for every node of the derivation.
+cdef int32_t find_stored_dish(const RefinedState* state, const Derivation* derivation, int32_t root,
+                              FragmentValues* at_work, int32_t* below_node) noexcept nogil

@@ -33,6 +33,7 @@ from tsgkit._refined_rules cimport draw_children, n_subcategories, sums
 from tsgkit._refined_state cimport (
     Derivation,
     Dish,
+    FragmentValues,
     RefinedState,
     collect_nodes,
     find_dish,
@@ -499,34 +500,36 @@ cdef void find_stored_dishes(
     derivation.first = first
     for node in range(n_nodes_of(&state.trees, tree)):
         if drawn.is_site[node] and drawn.dish[node] < 0:
-            number = find_stored_dish(state, values, &derivation, <int32_t>(first + node))
+            number = find_stored_dish(
+                state, &derivation, <int32_t>(first + node), &values.at_work, values.below.data()
+            )
             # What nobody orders is kept for the tree itself alone, and may be gone before the proposal is seated.
             if number >= 0 and (state.dishes[number].tables.n_customers or number == state.dish[first + node]):
                 drawn.dish[node] = number
 
 
 cdef int32_t find_stored_dish(
-    const RefinedState* state, RefinedInside* values, const Derivation* derivation, int32_t root
+    const RefinedState* state, const Derivation* derivation, int32_t root, FragmentValues* at_work, int32_t* below_node
 ) noexcept nogil:
     cdef size_t item
     cdef int32_t node, fragment = -1
     cdef symbol_t codes[2]
     cdef symbol_t below
     cdef int side
-    collect_nodes(state, derivation, root, &values.at_work)
-    item = values.at_work.n_nodes
+    collect_nodes(state, derivation, root, at_work)
+    item = at_work.n_nodes
     while item > 0:
         item -= 1
-        node = values.at_work.nodes[item]
+        node = at_work.nodes[item]
         for side in range(2):
             below = child(&state.trees, node, side)
             codes[side] = NO_CHILD
             if below >= 0 and is_site_at(derivation, below):
                 codes[side] = frontier_code(symbol_at(derivation, below))
             elif below >= 0:
-                codes[side] = values.below[below - derivation.first]
+                codes[side] = below_node[below - derivation.first]
                 if codes[side] < 0:
                     return -1
         fragment = find_fragment(&state.fragments, state.trees.rule[node], codes[0], codes[1])
-        values.below[node - derivation.first] = fragment
+        below_node[node - derivation.first] = fragment
     return find_dish(state, fragment, symbol_at(derivation, root)) if fragment >= 0 else -1

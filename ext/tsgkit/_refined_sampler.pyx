@@ -1,8 +1,8 @@
 """The sampler of substitution sites of refined trees, and of sites and subcategories together.
 
 Stages 2 and 3 of the symbol-refined tree-substitution grammar. What comes in is checked here; the kernels are in
-``_refined_state``, ``_refined_seating``, ``_refined_blocked``, ``_refined_local`` and ``_refined_parameters``, the
-restaurants of rules in ``_backoff``. Same seed, same result.
+``_refined_state``, ``_refined_seating``, ``_refined_blocked``, ``_refined_local``, ``_refined_type_moves`` and
+``_refined_parameters``, the restaurants of rules in ``_backoff``. Same seed, same result.
 """
 
 import numpy as np
@@ -51,6 +51,7 @@ from tsgkit._refined_state cimport (
     list_internal_labels,
     sort_rules,
 )
+from tsgkit._refined_type_moves cimport type_sweep
 from tsgkit._restaurant cimport InlineVector, Restaurant, SizeCount, Tables, grow, set_stop
 from tsgkit._trees cimport copy_tree_numbers, copy_trees, n_trees
 from tsgkit._types cimport index_t, symbol_t
@@ -279,6 +280,27 @@ cdef class RefinedSampler:
             local_sweep(&self.state, iteration, temperature, &counts)
         self.is_changing = False
         return counts.n_proposed, counts.n_accepted, counts.n_changed
+
+    def type_sweep(self, uint64_t iteration, index_t n_moves, *, bint joint=False, double temperature=1.0):
+        """Cut or join fragments in all their occurrences at once: proposals, acceptances, and acceptances again.
+
+        With `joint`, the symbols of nodes that become sites are sampled as well.
+        """
+        self.require_seated(True)
+        require_positive(1, 1, temperature)
+        if n_moves < 0:
+            raise ValueError("the number of moves must not be negative")
+        cdef SweepCounts counts = SweepCounts(0, 0, 0)
+        self.is_changing = True
+        self.move_types(iteration, n_moves, joint, temperature, &counts)
+        self.is_changing = False
+        return counts.n_proposed, counts.n_accepted, counts.n_changed
+
+    cdef int move_types(
+        self, uint64_t iteration, index_t n_moves, bint joint, double temperature, SweepCounts* counts
+    ) except -1:
+        with nogil:
+            return type_sweep(&self.state, iteration, n_moves, joint, temperature, NULL, counts)
 
     # ---- what it knows ---------------------------------------------------------------------------------
 

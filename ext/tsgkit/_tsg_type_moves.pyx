@@ -9,11 +9,11 @@ the other, and both are proposed equally often. The ratio of the joint probabili
 
 from libc.math cimport exp
 from libc.stdint cimport int32_t, uint64_t
-from libcpp.algorithm cimport merge, set_difference, sort
 from libcpp.vector cimport vector
 
 from tsgkit._codes cimport INTERNAL, LEFT_FOOT, SITE
 from tsgkit._fragments cimport release_fragment
+from tsgkit._occurrences cimport change_occurrences, node_list
 from tsgkit._random cimport RNG_TYPE, Rng
 from tsgkit._restaurant cimport Restaurant, SeatingLog, Tables, note, seat, unseat
 from tsgkit._trees cimport n_nodes
@@ -22,8 +22,6 @@ from tsgkit._tsg_state cimport (
     SweepCounts, TsgState, is_foot, log_base_below, log_predictive, restaurant_at, rollback_seatings, tsg_rng,
 )
 from tsgkit._types cimport index_t, symbol_t
-
-ctypedef vector[symbol_t] node_list
 
 
 # A fragment, what it is cut into at the end of a path from its root, and the occurrences that a move changes.
@@ -222,23 +220,7 @@ cdef int update_occurrences(const TsgState* tsg, const TypeMove* move, TypeScrat
     cdef size_t item
     for item in range(move.roots.size()):
         nodes.push_back(descend(tsg, move.roots[item], &move.path))
-    change_list(&move.roots, &scratch.occurrences[move.whole], move.was_cut)
-    change_list(&move.roots, &scratch.occurrences[move.upper], not move.was_cut)
-    change_list(&nodes, &scratch.occurrences[move.lower], not move.was_cut)
-    return 0
-
-
-cdef int change_list(const node_list* nodes, node_list* values, bint is_added) except -1 nogil:
-    """Add nodes to a list or take them out; it stays sorted, so that it does not depend on the history."""
-    cdef node_list changed, result
-    cdef node_list.iterator end
-    changed.assign(nodes.begin(), nodes.end())
-    sort(changed.begin(), changed.end())
-    result.resize(values.size() + changed.size())
-    if is_added:
-        end = merge(values.begin(), values.end(), changed.begin(), changed.end(), result.begin())
-    else:
-        end = set_difference(values.begin(), values.end(), changed.begin(), changed.end(), result.begin())
-    result.resize(end - result.begin())
-    values.swap(result)
+    change_occurrences(&move.roots, &scratch.occurrences[move.whole], move.was_cut)
+    change_occurrences(&move.roots, &scratch.occurrences[move.upper], not move.was_cut)
+    change_occurrences(&nodes, &scratch.occurrences[move.lower], not move.was_cut)
     return 0

@@ -2,9 +2,9 @@
 # calls runs without the GIL and raises no Python exception. It may let a C++ exception pass, a failed allocation above
 # all: the pool hands it to the thread that waits for the loop, where it becomes a Python exception.
 
-cdef extern from "parallel.hpp" namespace "tsgkit" nogil:
-    ctypedef void (*work_t)(void* context, int item, int thread) noexcept nogil
+ctypedef void (*work_t)(void* context, int item, int thread) noexcept nogil
 
+cdef extern from "parallel.hpp" namespace "tsgkit" nogil:
     cdef cppclass WorkerPool:
         WorkerPool()
         void run(int n_threads, int n_items, work_t call, void* context) except +

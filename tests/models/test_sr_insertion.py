@@ -32,6 +32,7 @@ BANKS = {
     "twins": ["(TOP (X (X a) (X a)))"],
     "tower": ["(TOP (X (X (X a) (Y b)) (Y b)))"],
     "sides": ["(TOP (X (Y b) (X (X a) (Y c))))"],
+    "many": ["(TOP (X (Y b) (X (X a) (Y c))))", "(TOP (X (X (X a) (Y b)) (Y b)))", "(TOP (X (X a) (X a)))"] * 12,
 }
 
 
@@ -99,16 +100,19 @@ class Case:
         shown = np.where(sites, symbols, -1)
         return tuple(feet.tolist()), tuple(sites.tolist()), tuple(shown.tolist()), n_tables, n_lower
 
-    def frequencies(self, n, thin):
+    def frequencies(self, n, thin, type_moves=0, **options):
         seen = Counter()
         for iteration in range(n * thin):
-            self.sampler.insertion_sweep(iteration)
+            if iteration % 2 == 0 or not type_moves:
+                self.sampler.insertion_sweep(iteration, **options)
+            self.sampler.type_sweep(iteration, type_moves, joint=True)
             if iteration % thin == thin - 1:
                 seen[self.outcome()] += 1
         return seen
 
 
 @pytest.mark.statistics
+@pytest.mark.parametrize("type_moves", [0, 20])
 @pytest.mark.parametrize(
     ("bank", "options"),
     [
@@ -124,13 +128,60 @@ class Case:
         ("sides", {"levels": 2, "stacked": True}),
     ],
 )
-def test_posterior(bank, options):
+def test_posterior(bank, options, type_moves):
     case = Case(bank, **options).start()
     expected = case.reference.posterior()
-    seen = case.frequencies(n=4000, thin=4)
+    seen = case.frequencies(n=4000, thin=4, type_moves=type_moves)
     assert sum(any(outcome[0]) * n for outcome, n in seen.items()) > 100
     assert pyp.chi_square(seen, expected) > 1e-3
     assert case.sampler.counts_agree()
+
+
+@pytest.mark.statistics
+@pytest.mark.parametrize("options", [{}, {"levels": 2, "classes": True}, {"discount": 0.0}, {"stacked": True}], ids=str)
+def test_posterior_of_batches(options):
+    """Both trees are one batch."""
+    case = Case("pair", **options).start()
+    seen = case.frequencies(n=4000, thin=4, batch=2, threads=2)
+    assert pyp.chi_square(seen, case.reference.posterior()) > 1e-3
+    assert case.sampler.counts_agree()
+
+
+def trace_of(case, batch, threads):
+    trace = []
+    for iteration in range(12):
+        options = {"batch": batch, "threads": threads, "temperature": 2.0 if iteration < 4 else 1.0}
+        trace += [case.sampler.insertion_sweep(iteration, **options), case.sampler.log_insertions()]
+        assert case.sampler.counts_agree()
+        trace.append(case.sampler.type_sweep(iteration, 30, joint=True))
+        assert case.sampler.counts_agree()
+        trace.append(case.sampler.resample_parameters(iteration))
+    return trace, case.outcome()
+
+
+@pytest.mark.parametrize("stacked", [False, True])
+def test_threads_change_nothing(stacked):
+    cases = [Case("many", stacked=stacked).start() for _ in range(4)]
+    one, two, four, other = [
+        trace_of(case, batch, threads) for case, batch, threads in zip(cases, (5, 5, 5, 1), (1, 2, 4, 2), strict=True)
+    ]
+    assert one == two == four != other
+    cases[0].sampler.empty()
+    assert not any(cases[0].sampler.restaurants(kind)[:2].any() for kind in ("dish", *cases[0].sampler.kinds))
+
+
+@pytest.mark.parametrize("options", [{"batch": 0}, {"threads": 0}, {"temperature": 0.0}])
+def test_what_is_no_batch(options):
+    with pytest.raises(ValueError, match="must be positive"):
+        Case("pair").start().sampler.insertion_sweep(0, **options)
+
+
+def test_what_is_no_number_of_moves():
+    sampler = Case("pair").start().sampler
+    with pytest.raises(ValueError, match="must not be negative"):
+        sampler.type_sweep(0, -1, joint=True)
+    with pytest.raises(ValueError, match="sampled together"):
+        sampler.type_sweep(0, 1)
 
 
 @pytest.mark.statistics

@@ -30,6 +30,7 @@ BANKS = {
     "short": ["(TOP (X (X a)))", "(TOP (X (X b)))"],
     "distinct": ["(TOP (X (Y a)))", "(TOP (X (Y a)))"],
     "labels": ["(S (NP (D a) (N b)) (V c))", "(S (NP (D a) (N b)) (V c))"],
+    "copies": ["(TOP (X a))"] * 3,
     "repeated": ["(TOP (X (X a)))"] * 8,
 }
 
@@ -115,7 +116,16 @@ MOVES = {
     "batches": lambda sampler, iteration: sampler.blocked_sweep(iteration, batch=3, threads=2),
     "local": lambda sampler, iteration: sampler.local_sweep(iteration),
     "redraw": lambda sampler, iteration: sampler.redraw(iteration, [iteration % 2]),
+    "types": lambda sampler, iteration: with_types(sampler, iteration, joint=False),
+    "joint types": lambda sampler, iteration: with_types(sampler, iteration, joint=True),
 }
+
+
+def with_types(sampler, iteration, joint):
+    """Moves of types do not reach all derivations by themselves: most moves are such, and one in a few is another."""
+    if iteration % 2 == 0:
+        sampler.blocked_sweep(iteration, joint=joint)
+    sampler.type_sweep(iteration, 20, joint=joint)
 
 
 def whole(*outcome):
@@ -131,9 +141,10 @@ POSTERIORS = [
     ("short", {"classes": True, "levels": 1}),
     ("chains", {"levels": 2}),
     ("labels", {}),
+    ("copies", {}),
 ]
 # With subcategories that move too, the others have too many states to enumerate.
-ENUMERABLE = ("ladder", "short")
+ENUMERABLE = ("ladder", "short", "copies")
 
 
 @pytest.mark.statistics
@@ -142,14 +153,14 @@ ENUMERABLE = ("ladder", "short")
     [
         (bank, options, move)
         for bank, options in POSTERIORS
-        for move in ("blocked", "joint", "local")
-        if move != "joint" or bank in ENUMERABLE
+        for move in ("blocked", "joint", "local", "types", "joint types")
+        if "joint" not in move or bank in ENUMERABLE
     ],
 )
 def test_posterior(bank, options, move):
     case = Case(bank, **options).start()
-    expected = case.reference.posterior(case.symbols.tolist(), move == "joint", whole)
-    seen = case.frequencies(move, n=4000, thin=4, joint=move == "joint")
+    expected = case.reference.posterior(case.symbols.tolist(), "joint" in move, whole)
+    seen = case.frequencies(move, n=4000, thin=4, joint="joint" in move)
     assert pyp.chi_square(seen, expected) > 1e-3
 
 

@@ -13,10 +13,12 @@ TSG_INSIDE = "ext/tsgkit/_tsg_inside.pyx"
 TSG_BLOCKED = "ext/tsgkit/_tsg_blocked.pyx"
 TSG_PATHS = "ext/tsgkit/_tsg_paths.pyx"
 TSG_PARAMETERS = "ext/tsgkit/_tsg_parameters.pyx"
+OPEN_TREES = "ext/tsgkit/_tsg_trees.pyx"
 
 RESTAURANT_TESTS = "tests/models/test_restaurant.py"
 TSG_TESTS = "tests/models/test_tsg_sampler.py"
 INSERTION_TESTS = "tests/models/test_insertion_sampler.py"
+OPEN_TREE_TESTS = "tests/inference/test_open_trees.py"
 
 FAULTS = [
     # ---- restaurants
@@ -213,5 +215,31 @@ FAULTS = [
         "    return tsg.trees.label[node]\n",
         "_tsg_state _tsg_blocked _tsg_local _tsg_type_moves",
         INSERTION_TESTS,
+    ),
+    # ---- trees that are not known
+    Fault(
+        "the proposal of a tree that is not known counts against it",
+        OPEN_TREES,
+        "(log_new - log_old) / temperature + proposal.log_before - proposal.log_after",
+        "(log_new - log_old) / temperature + proposal.log_after - proposal.log_before",
+        "_tsg_trees",
+        OPEN_TREE_TESTS,
+    ),
+    Fault(
+        "trees that are not known stay frozen",
+        OPEN_TREES,
+        "        weigh(tsg, batch.trees[item], first_new + <index_t>item, &proposals[item])\n"
+        "    rollback_seatings(tsg, &batch.seatings)\n",
+        "        weigh(tsg, batch.trees[item], first_new + <index_t>item, &proposals[item])\n",
+        "_tsg_trees",
+        OPEN_TREE_TESTS,
+    ),
+    Fault(
+        "a tree that replaces another is taken for the one before it",
+        OPEN_TREES,
+        "            kept[tree] = first_new + item\n",
+        "            kept[tree] = first_new\n",
+        "_tsg_trees",
+        OPEN_TREE_TESTS,
     ),
 ]

@@ -9,6 +9,8 @@ REFINED_BASE = "ext/tsgkit/_refined_base.pyx"
 REFINED_SEATING = "ext/tsgkit/_refined_seating.pyx"
 REFINED_BLOCKED = "ext/tsgkit/_refined_blocked.pyx"
 REFINED_TRACKING = "ext/tsgkit/_refined_tracking.pyx"
+REFINED_TYPES = "ext/tsgkit/_refined_type_moves.pyx"
+REFINED_INSERTION = "ext/tsgkit/_refined_insertion.pyx"
 SPLIT_STATE = "ext/tsgkit/_split_state.pyx"
 SPLIT_SEATING = "ext/tsgkit/_split_seating.pxd"
 SPLIT_TREES = "ext/tsgkit/_split_trees.pyx"
@@ -21,6 +23,7 @@ SITE_TESTS = "tests/models/test_sr_sites.py"
 SUFFIX_TESTS = "tests/models/test_suffixes.py"
 SIZE_TESTS = "tests/models/test_sr_sites.py::test_tables_of_batches_have_the_sizes_that_they_should"
 BATCH_TESTS = "tests/models/test_sr_batches.py"
+REFINED_INSERTION_TESTS = "tests/models/test_sr_insertion.py"
 
 FAULTS = [
     # ---- the back-off of refined rules
@@ -221,8 +224,8 @@ FAULTS = [
     Fault(
         "proposals of a batch from the streams of threads",
         REFINED_BLOCKED,
-        "RNG_REFINED_PROPOSE, tree)",
-        "RNG_REFINED_PROPOSE, thread)",
+        "        rng_of_proposal(work, item, &own),\n",
+        "        rng_of_proposal(work, thread, &own),\n",
         "_refined_blocked",
         BATCH_TESTS,
     ),
@@ -285,8 +288,8 @@ FAULTS = [
     Fault(
         "a refined tree of a batch stays frozen",
         REFINED_BLOCKED,
-        "    make_proposals(state, work, size, pool)\n    rollback_state(state)\n",
-        "    make_proposals(state, work, size, pool)\n",
+        "    make_proposals(work, kind, size, pool)\n    rollback_state(state)\n",
+        "    make_proposals(work, kind, size, pool)\n",
         "_refined_blocked",
         BATCH_TESTS,
     ),
@@ -305,5 +308,79 @@ FAULTS = [
         "            state.tracked.tables[above].below[0] = table\n",
         "_refined_tracking",
         BATCH_TESTS,
+    ),
+    # ---- moves of types over refined fragments
+    Fault(
+        "the symbol of a cut is drawn, and not corrected for",
+        REFINED_TYPES,
+        "log_ratio / temperature + (log_symbol if move.was_cut else -log_symbol)",
+        "log_ratio / temperature",
+        "_refined_type_moves",
+        SITE_TESTS,
+    ),
+    Fault(
+        "refined fragments are cut where both parts occur",
+        REFINED_TYPES,
+        "        if has_parts(state, move, descend(state, roots[0][item], move)):\n            return False\n",
+        "        pass\n",
+        "_refined_type_moves",
+        SITE_TESTS,
+    ),
+    Fault(
+        "refined fragments are joined where the whole occurs",
+        REFINED_TYPES,
+        "        if has_whole(state, move, descend(state, roots[0][item], move)):\n            return False\n",
+        "        pass\n",
+        "_refined_type_moves",
+        SITE_TESTS,
+    ),
+    Fault(
+        "a type of given symbols has any symbol at its node",
+        REFINED_TYPES,
+        "    return move.joint or state.symbol[end] == move.symbol\n",
+        "    return True\n",
+        "_refined_type_moves",
+        SITE_TESTS,
+    ),
+    Fault(
+        "a join forgets that nothing is inserted at its node",
+        REFINED_TYPES,
+        "(log_none if move.was_cut else -log_none)",
+        "0.0",
+        "_refined_type_moves",
+        REFINED_INSERTION_TESTS,
+    ),
+    # ---- insertions into refined trees
+    Fault(
+        "an insertion is drawn as if it had no foot",
+        REFINED_INSERTION,
+        "                inside.internal[offset + number] += weight * host[below + number]\n",
+        "                inside.internal[offset + number] += weight\n",
+        "_refined_insertion",
+        REFINED_INSERTION_TESTS,
+    ),
+    Fault(
+        "links of rejected insertions stay",
+        REFINED_BLOCKED,
+        "        swap_derivation(state, &proposal.derivation, first)\n        if kind.exchange is not NULL:\n",
+        "        swap_derivation(state, &proposal.derivation, first)\n        if False:\n",
+        "_refined_blocked",
+        REFINED_INSERTION_TESTS,
+    ),
+    Fault(
+        "insertions of a batch from the streams of threads",
+        REFINED_INSERTION,
+        "rng_of_proposal(work, item, &own)",
+        "rng_of_proposal(work, thread, &own)",
+        "_refined_insertion",
+        REFINED_INSERTION_TESTS,
+    ),
+    Fault(
+        "feet count as nodes without an insertion",
+        REFINED_INSERTION,
+        "    return insertions.stacked or not is_foot_of(insertions, node)\n",
+        "    return True\n",
+        "_refined_insertion",
+        REFINED_INSERTION_TESTS,
     ),
 ]

@@ -34,8 +34,10 @@ from tsgkit.progress import LogLines, progress
 SECONDS = "seconds"
 UNFINISHED = "unfinished"  # the key in `Model.info` of a model whose training was interrupted
 CHECKPOINT_EVERY = 100
-# An iteration that takes long is given up on Ctrl-C: what is lost with it is at most this much more.
+# An iteration that takes long is given up on Ctrl-C, and what is lost with it is what came after the last copy of the
+# state. There is one every so often, unless copies take a larger share of the time than this.
 SECONDS_BETWEEN_COPIES = 1.0
+SHARE_OF_COPIES = 0.02
 # Called after every iteration with its number and record; returns whether to stop.
 Watch = Callable[[int, Record], bool]
 
@@ -183,9 +185,11 @@ class Run:
 
     def keep_state(self) -> None:
         """Keep a copy of the present state in memory."""
+        started = time.monotonic()
         saved = self.snapshot()
         saved.state = {name: np.array(values) for name, values in saved.state.items()}
-        self.kept, self.next_copy = saved, time.monotonic() + SECONDS_BETWEEN_COPIES
+        self.kept, now = saved, time.monotonic()
+        self.next_copy = now + max(SECONDS_BETWEEN_COPIES, (now - started) / SHARE_OF_COPIES)
 
     def begin(self) -> None:
         path = checkpoint_path(self.output)

@@ -85,7 +85,13 @@ class RefinedInsertionSampling:
         """One sweep over all trees, then a draw of the parameters."""
         settings, iteration = self.phase.settings, self.phase.n_before + step
         sampler, material, words = self.sampler, self.material, self.extended.words
-        n_proposed, n_accepted, n_changed = sampler.insertion_sweep(iteration)
+        temperature = settings.temperature(step)
+        n_proposed, n_accepted, n_changed = sampler.insertion_sweep(
+            iteration, batch=settings.batch, threads=material.threads, temperature=temperature
+        )
+        _, n_types_changed, _ = sampler.type_sweep(
+            iteration, settings.fragment_moves, joint=True, temperature=temperature
+        )
         log_joint = sampler.log_insertions()
         log_joint += sampler.resample_parameters(iteration, stops=settings.stop_prob is None)
         if settings.insertion_probability is None:
@@ -98,7 +104,7 @@ class RefinedInsertionSampling:
             "log_joint": log_joint,
             "acceptance": n_accepted / max(n_proposed, 1),
             "changed": float(n_changed),
-            "types_changed": 0.0,
+            "types_changed": float(n_types_changed),
             "symbols": float(self.splits[-1].exists.sum()),
             "rules": float(n_rules),
             "sites": (n_sites - n_insertions) / material.corpus.n_nodes,

@@ -467,6 +467,9 @@ class SiteSampling:
         settings, iteration = self.phase.settings, self.phase.n_before + step
         sampler, material = self.sites.sampler, self.sites.material
         n_proposed, n_accepted, n_changed = self.phase.sweep(sampler, step, material.threads)
+        _, n_types_changed, _ = sampler.type_sweep(
+            iteration, settings.fragment_moves, joint=self.phase.joint, temperature=settings.temperature(step)
+        )
         log_joint = sampler.resample_parameters(iteration, stops=settings.stop_prob is None)
         if self.phase.averaging.takes(step):
             self.sites.add_to_mean()
@@ -475,7 +478,7 @@ class SiteSampling:
             "log_joint": log_joint,
             "acceptance": n_accepted / max(n_proposed, 1),
             "changed": float(n_changed),
-            "types_changed": 0.0,
+            "types_changed": float(n_types_changed),
             "symbols": float(self.sites.splits[-1].exists.sum()),
             "rules": float(n_rules),
             "sites": n_sites / material.corpus.n_nodes,

@@ -84,6 +84,8 @@ class SrSettings(SamplingSettings):
         How they are sampled: whole trees, or single sites.
     joint_iterations : int, optional
         Number of sweeps after these that sample sites and subcategories jointly.
+    fragment_moves : int
+        Number of proposals after every sweep over sites to cut or join all occurrences of a fragment at once.
     stop_prob : float, optional
         The stop probability in the base distribution of fragments; by default one per label is sampled.
     insertion_iterations : int
@@ -111,6 +113,7 @@ class SrSettings(SamplingSettings):
     site_iterations: int = 0
     sites: str = "blocked"
     joint_iterations: int | None = None
+    fragment_moves: int = 0
     stop_prob: float | None = None
     insertion_iterations: int = 0
     stacked: bool = False
@@ -135,7 +138,7 @@ class SrSettings(SamplingSettings):
         self.require("merge_at", 0 < self.merge_at <= 1, "must be above 0 and at most 1")
         within = self.split_iterations is None or self.anneal_iterations <= self.split_iterations
         self.require("anneal_iterations", within, "annealing must end within a split")
-        self.require_least(0, "site_iterations", "insertion_iterations")
+        self.require_least(0, "site_iterations", "insertion_iterations", "fragment_moves")
         stop = self.stop_prob
         self.require("stop_prob", stop is None or 0 < stop < 1, "must lie between 0 and 1")
         if not self.insertion_iterations and (self.stacked or self.insertion_probability is not None):
