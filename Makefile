@@ -110,11 +110,10 @@ FUZZ_SEED ?= 1
 fuzz: build  ## feed damaged inputs to every reader (FUZZ_INPUTS, FUZZ_TARGETS, FUZZ_SEED, FUZZ_GUIDED)
 	PYTHONPATH=tests $(RUN) -m fuzz.run --inputs=$(FUZZ_INPUTS) --guided=$(FUZZ_GUIDED) --seed=$(FUZZ_SEED) $(FUZZ_TARGETS)
 
-# Which targets, and with OOM_STAYS=--stays from which allocation on all fail.
-OOM_TARGETS ?=
-OOM_STAYS ?=
-oom: build  ## let every allocation fail once in every kernel of the parser and every command (OOM_TARGETS, OOM_STAYS)
-	PYTHONPATH=tests $(RUN) -m oom.run --every $(OOM_STAYS) $(OOM_TARGETS)
+# Which targets, and options of tests/oom/run.py.
+OOM ?=
+oom: build  ## let allocations fail, one at a time, in every kernel of the parser and every command (OOM="--stays eval")
+	PYTHONPATH=tests $(RUN) -m oom.run $(OOM)
 
 FAULTS ?=
 mutation: build  ## put deliberate faults into kernels and samplers, one at a time: the tests must detect each

@@ -9,22 +9,27 @@ import io
 import json
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from nltk.tree import Tree
 
 from tsgkit._cell_closing import BOUNDARY_SIZE, EXTRA_CLASSES, LENGTH_SIZE, PAIR_KINDS
+from tsgkit.errors import UsageError
 from tsgkit.grammar import GrammarError, WeightedGrammar
 from tsgkit.grammar.weighted import RULE_KINDS
 from tsgkit.models.closing import CellClosing
 from tsgkit.models.model import Model, Stage
 from tsgkit.parsing import Parser
-from tsgkit.parsing.objectives import OBJECTIVES
+from tsgkit.parsing.base import SentenceParser
+from tsgkit.parsing.objectives import OBJECTIVES, PRODUCTS
+from tsgkit.parsing.product import ProductParser
 from tsgkit.report.service import Limits, ParseService, RequestError
 from tsgkit.treebank import Cleaning, Preparation
 from tsgkit.treebank.brackets import format_tree
-from tsgkit.treebank.trees import preorder, words
+from tsgkit.treebank.partial import GivenBracket, require_brackets
+from tsgkit.treebank.trees import brackets_of, preorder, words
 
 WORDS = ["a", "b", "c"]
 MAX_BYTES = 64 << 20
@@ -200,26 +205,72 @@ def use_model(data: bytes, folder: Path) -> None:
     path.write_bytes(data)
     model = Model.load(path)
     settings = {
-        "objective": draw.choice(OBJECTIVES.names),
         "n_samples": draw.choice([1, 50]),
         "n_candidates": 20,
         "max_bytes": MAX_BYTES,
         "threshold": draw.choice([None, 0.0, 0.1]),
+        "closing": draw.choice([0.0, 1e-3, 0.5]),
         "pruning": draw.choice(["posterior", "max-marginal"]),
+        "max_seconds": draw.choice([None] * 9 + [1e-3]),
+        "tags": draw.choice(["none", "none", "hard", "soft"]),
     }
-    parser = Parser(model, **settings)
+    if draw.random() < 0.2:
+        models = [model, *(reweighted(model, draw) for _ in range(draw.choice([1, 1, 2])))]
+        parser: SentenceParser = ProductParser(models, product=draw.choice(PRODUCTS.names), **settings)
+    else:
+        parser = Parser(model, objective=draw.choice(OBJECTIVES.names), **settings)
     sentence = [draw.choice([*WORDS, "new"]) for _ in range(draw.choice([1, 1, 2, 3, 6]))]
-    parse = parser.analyse(sentence, k=draw.choice([1, 1, 2, 10]), confidence=draw.random() < 0.5)
-    assert all(words(tree) == sentence for tree in parse.trees)
-    assert len({format_tree(tree) for tree in parse.trees}) == len(parse.trees)
-    assert not any(np.isnan(parse.scores))
-    assert not any(np.isnan(parse.log_probabilities))
-    tree = parse.tree
+    tree = parse_sentence(parser, sentence, draw)
     parser.tree_log_probability(tree)
     if draw.random() < 0.2:
         serve_model(model, sentence)
     else:
         run_command(draw, path, tree, folder)
+
+
+def reweighted(model: Model, draw: random.Random) -> Model:
+    """A model with the same rules and other weights, to parse together with."""
+    stages = []
+    for stage in model.stages:
+        weights = {}
+        for name in (f"{kind}_weight" for kind in RULE_KINDS):
+            weights[name] = [draw.choice([weight, 0.3]) for weight in getattr(stage.grammar, name).tolist()]
+        try:
+            stages.append(Stage(replace(stage.grammar, **weights), stage.label_map))
+        except GrammarError:  # cycles that are never left
+            return model
+    return Model(model.kind, model.preparation, stages, {})
+
+
+def drawn_brackets(parser: SentenceParser, n_words: int, draw: random.Random) -> list[GivenBracket]:
+    """Brackets that do not cross, with labels of the grammar or others, some of them twice."""
+    labels = [None, "other", *draw.choices(parser.models()[0].grammar.labels, k=3)]
+    found: list[GivenBracket] = []
+    for _ in range(draw.choice([1, 2, 5])):
+        start = draw.randrange(n_words)
+        bracket = (draw.choice(labels), start, draw.randrange(start, n_words) + 1)
+        with contextlib.suppress(UsageError):
+            found = require_brackets([*found, bracket], n_words)
+    return found
+
+
+def parse_sentence(parser: SentenceParser, sentence: list[str], draw: random.Random) -> Tree:
+    """The best tree of a sentence, after everything that must hold for any grammar."""
+    tags = [draw.choice([None, "L0", "L1", "other"]) for _ in sentence] if draw.random() < 0.2 else None
+    brackets = drawn_brackets(parser, len(sentence), draw) if draw.random() < 0.3 else []
+    k, confidence = draw.choice([1, 1, 2, 10]), draw.random() < 0.5
+    parse = parser.analyse(sentence, tags, k=k, confidence=confidence, brackets=brackets)
+    assert 1 <= len(parse.trees) <= k
+    assert all(words(tree) == sentence for tree in parse.trees)
+    assert len({format_tree(tree) for tree in parse.trees}) == len(parse.trees)
+    for tree in parse.trees:
+        found = brackets_of(tree)
+        spans = {each[1:] for each in found}
+        assert all(each in found if each[0] else each[1:] in spans for each in brackets), (format_tree(tree), brackets)
+    assert not any(np.isnan(parse.scores))
+    assert not any(np.isnan(parse.log_probabilities))
+    assert all(0 <= value <= 1 for value in parse.confidence.values())
+    return parse.tree
 
 
 def serve_model(model: Model, sentence: list[str]) -> None:

@@ -14,7 +14,7 @@ TSG = "train -q --model=tsg --iterations=4 --checkpoint-every=2 --average=2 --av
 CFG = "train -q --model=cfg"
 PHASES = (
     "train -q --model=srtsg --splits=2 --split-iterations=2 --site-iterations=2 --joint-iterations=2"
-    " --insertion-iterations=2 --checkpoint-every=1 --average=2 --average-every=1"
+    " --insertion-iterations=2 --fragment-moves=5 --checkpoint-every=1 --average=2 --average-every=1"
 )
 
 
@@ -74,6 +74,8 @@ SCENARIOS = {
     "tsg-force": Scenario(
         f"{TSG} --force a.mrg -o m", ("m",), ("m.checkpoint", "m.tsv"), before=(f"{TSG} --seed=3 b.mrg -o m",)
     ),
+    "partial": sampled(f"{TSG} --partial=brackets"),
+    "induce": Scenario(f"{TSG} --induce=2 tags -o m", ("m",), ("m.checkpoint", "m.tsv"), again="--resume"),
     "insertion": sampled(TSG.replace("=tsg", "=insertion")),
     "srtsg": sampled(PHASES),
     "srtsg-sites": sampled(f"{PHASES} --sites=local --merge=0.25"),
@@ -98,6 +100,7 @@ SCENARIOS = {
     "parse": Scenario("parse -q g.model -i text -o out", ("out",), again="--resume", old=("out",)),
     "parse-gz": Scenario("parse -q g.model -i text -o out.gz", ("out.gz",), again="--resume"),
     "parse-kbest": Scenario("parse -q g.model --kbest=3 --scores -i text -o out", ("out",), again="--resume"),
+    "parse-constraints": Scenario("parse -q g.model --constraints -i brackets -o out", ("out",), again="--resume"),
     "report": Scenario("report -q g.model --fragments=2 --derivations=1 -o out.html", ("out.html",), old=("out.html",)),
     "draw": Scenario("draw a.mrg --format=html -o out.html", ("out.html",)),
     "compare": Scenario("compare a.mrg a.mrg a.mrg --html=out.html", ("out.html",)),
@@ -125,6 +128,8 @@ class Stage:
         (self.folder / "a.mrg").write_text("".join(trees[:6]), encoding="utf-8")
         (self.folder / "b.mrg").write_text("".join(trees[6:9]), encoding="utf-8")
         (self.folder / "text").write_text("he ran .\nthe dog barked .\nI saw it .\n")
+        (self.folder / "brackets").write_text("(NP he) ran .\n( the dog ) barked .\nI saw it .\n")
+        (self.folder / "tags").write_text("DT NN VBD .\nPRP VBD DT NN .\n")
         self.must(f"{CFG} a.mrg -o g.model")
         for words in self.scenario.before:
             self.must(words)

@@ -1,9 +1,12 @@
 // Allocations that fail when a test wants them to. Preloaded, these functions take the place of those of glibc and of the
-// standard library of C++. All of C++ count, of the others those that are not too small.
+// standard library of C++. All of C++ count, of the others those that are not too small. They can also note from where
+// they are called, so that a test can choose allocations by their call stacks.
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
+#include <execinfo.h>
 #include <new>
 
 extern "C" {
@@ -17,7 +20,30 @@ static std::atomic<long> n_left{-1};      // allocations before the one that fai
 static std::atomic<bool> stays{false};    // whether all after it fail, too
 static std::atomic<size_t> smallest{0};   // those of fewer bytes do not count
 
+static const int DEPTH = 16;                    // the innermost frames of a stack, by which it is known
+static std::atomic<uint64_t*> stacks{nullptr};  // where stacks are noted
+static std::atomic<long> n_stacks{0};
+static long most_stacks = 0;
+static thread_local bool is_noting = false;  // what noting allocates does not count
+
+static void note_stack() {
+    is_noting = true;
+    void* frames[DEPTH];
+    const int n_frames = backtrace(frames, DEPTH);
+    uint64_t hash = 1469598103934665603u;
+    for (int frame = 0; frame < n_frames; ++frame) {
+        hash = (hash ^ reinterpret_cast<uintptr_t>(frames[frame])) * 1099511628211u;
+    }
+    const long number = n_stacks.fetch_add(1);
+    if (number < most_stacks) stacks.load()[number] = hash;
+    is_noting = false;
+}
+
 static bool fails() {
+    if (stacks.load(std::memory_order_relaxed)) {
+        if (!is_noting) note_stack();
+        return false;
+    }
     long before = n_left.load(std::memory_order_relaxed);
     for (;;) {
         if (before < 0) return false;
@@ -50,6 +76,18 @@ void fail_after(long n, size_t least, int all_later) {
     stays = all_later != 0;
     n_left = n;
 }
+
+// From now on, note a number for the stack of each allocation, of `most` at most, and let none fail; nullptr ends that.
+void note_stacks(uint64_t* where, long most, size_t least) {
+    n_left = -1;
+    smallest = least;
+    most_stacks = most;
+    n_stacks = 0;
+    stacks = where;
+}
+
+// How many allocations there have been since then.
+long stacks_noted() { return n_stacks; }
 
 // How many allocations are left before one fails; negative: it has failed, or none was to.
 long allocations_left() { return n_left; }

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from oom.run import library_of
+from oom.run import chosen_of, library_of
 from oom.targets import TARGETS
 
 TESTS = Path(__file__).parents[1]
@@ -48,15 +48,22 @@ def test_kernels(library):
 
 
 def test_kernels_when_all_later_allocations_fail(library):
-    run(library, "--stays", *KERNELS[:5])
+    run(library, "--stays", *KERNELS)
 
 
 @pytest.mark.parametrize("target", QUICK)
 def test_commands(library, target):
-    run(library, target)
+    run(library, "--most=40", target)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("target", SLOW)
 def test_more_commands(library, target):
-    run(library, target)
+    run(library, "--most=40", *["--stays"] * (SLOW.index(target) % 2), target)
+
+
+def test_allocations_are_chosen_by_their_stacks():
+    stacks = [7, 7, 7, 8, 7, 7, 9, 7]
+    assert set(chosen_of(stacks)) >= {0, 3, 6, 7}
+    assert chosen_of([]) == []
+    assert len(chosen_of([1] * 1000)) < 20

@@ -343,6 +343,18 @@ def test_what_no_grammar_makes_is_a_fallback_with_the_brackets(village, n_models
         assert all(covers(flat.tree, bracket) for bracket in usable)
 
 
+def test_a_fallback_has_brackets_with_the_label_of_the_root():
+    """Where the root is a label that phrases have, too: parts with this label are not side by side under the root."""
+    grammar = WeightedGrammar(
+        ["S", "A"], ["a"], [0, 1], 0,
+        binary=[(0, 1, 0), (0, 1, 1)], binary_weight=[0.5, 0.5], lexical=[(1, 0)], lexical_weight=[1.0],
+    )  # fmt: skip
+    parse = Parser(model_of(grammar)).analyse(["a"] * 4, brackets=[("FOO", 0, 1), ("S", 2, 4)])
+    assert parse.fallback == "brackets"
+    assert str(parse.tree) == "(S (FOO (A a)) (A a) (S (A a) (A a)))"
+    assert parse.unmet == (("FOO", 0, 1),)
+
+
 def test_a_word_may_have_a_tag_that_it_never_had(village):
     parse = Parser(village[1]).analyse(["the", "old", "man", "smiled", "."], brackets=[("JJ", 0, 1)])
     assert covers(parse.tree, ("JJ", 0, 1))

@@ -281,8 +281,9 @@ class Parser(SentenceParser):
         parts = [] if chart.is_over_budget else glued_rows(chart, grammar, is_part, unmet)
         if not parts:
             return self.flat(words, entries)
-        missing = [bracket for bracket in entries.brackets if bracket[1:] in unmet]
-        return fallback(words, self.glued(parts, words, missing), "brackets" if missing else "glued", missing)
+        missing = [bracket for bracket in entries.brackets if bracket[1:] in unmet or not is_inside(bracket, parts)]
+        kind = "brackets" if unmet else "glued"
+        return fallback(words, self.glued(parts, words, missing), kind, [each for each in missing if each[1:] in unmet])
 
     def glued(self, parts: Sequence[np.ndarray], words: list[str], brackets: Sequence[GivenBracket]) -> Tree:
         """Rows of the coarsest grammar's parts, side by side under the root, inside of brackets."""
@@ -337,6 +338,12 @@ class Parser(SentenceParser):
             return -math.inf
         with self.engine() as engine:
             return engine.tree_log_probability(rows, self.entries(words_of(encoded)))
+
+
+def is_inside(bracket: GivenBracket, parts: Sequence[np.ndarray]) -> bool:
+    """Whether one of the parts of a sentence has all words of a bracket, and so the bracket, too."""
+    _, start, end = bracket
+    return any(rows[0, 1] <= start and end <= rows[0, 2] for rows in parts)
 
 
 def logs_of(candidates: Sequence[Candidate]) -> list[float]:
