@@ -231,7 +231,8 @@ def test_scores_and_fallbacks(parse, run, tmp_path, model):
     assert [(number, rank) for number, rank, *_ in columns] == [(str(n), "1") for n in range(1, 5)]
     assert [kind for *_, kind, _ in columns] == ["ok", "empty", "glued", "flat"]
     assert float(columns[0][2]) <= 0
-    assert columns[1][2:] == ["-inf", "-inf", "empty", "(TOP)"]
+    assert 0 < float(columns[0][4]) <= 1
+    assert columns[1][2:] == ["-inf", "-inf", "-", "empty", "(TOP)"]
     code, _, error = run(
         parse_command.main, "-i", tmp_path / "input", "-o", tmp_path / "output", "--max-length=20", model
     )
@@ -252,6 +253,9 @@ def test_kbest(parse):
         assert len({row[-1] for row in rows}) == 4
         scores = [float(row[3]) for row in rows]
         assert scores == sorted(scores, reverse=True)
+        shares = [float(row[4]) for row in rows]
+        assert shares == sorted(shares, reverse=True)
+        assert 0 < sum(shares) <= 1 + 1e-5
         assert sum(2.718281828 ** float(row[2]) for row in rows) <= 1 + 1e-5
 
 
@@ -287,7 +291,7 @@ def test_constraints(parse, run, model, tmp_path):
     text = "(NP the old man) smiled .\nhe ( saw the dog ) (PP with the man)\n(FOO the old) man smiled/VBD .\n\n"
     lines = parse(text, "--constraints", "--scores")
     trees = [Tree.fromstring(line.split("\t")[-1]) for line in lines]
-    kinds = [line.split("\t")[4] for line in lines]
+    kinds = [line.split("\t")[5] for line in lines]
     assert kinds == ["ok", "coarse", "brackets", "empty"]
     assert [" ".join(tree.leaves()) for tree in trees][1] == "he saw the dog with the man"
     spans = [[(label, start, end) for label, start, end in brackets_of(tree)] for tree in trees]
@@ -380,7 +384,7 @@ def test_raw_text(parse):
 
 def test_memory_bound(parse):
     lines = parse("the dog barked .\n" + "the dog " * 100 + "\n", "--max-memory=1", "--scores")
-    assert [line.split("\t")[4] for line in lines] == ["ok", "flat"]
+    assert [line.split("\t")[5] for line in lines] == ["ok", "flat"]
 
 
 @pytest.mark.parametrize("threads", [1, 2])

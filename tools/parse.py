@@ -44,7 +44,8 @@ Options:
                            treebank's rules; trees: probabilities of every model's 100 best) [default: rules]
   --kbest=N                so many trees, best first, then an empty line [default: 1]
   --scores                 before each tree, separated by tabs: the sentence's number, the tree's rank, its
-                           log probability given the words, its score, and the kind of fallback (or ok)
+                           log probability given the words, its score and its share of the objective, and the
+                           kind of fallback (or ok)
   --confidence             give every phrase its posterior probability, as in NP=0.930 (`tsgkit eval`, EVALB
                            and `tsgkit prepare` cut it off again); 0 in a fallback tree
   --max-length=N           longer sentences get a flat fallback tree

@@ -64,7 +64,7 @@ def test_an_installed_objective_is_an_option(tsgkit, tsgkit_process, tmp_path, m
     (line,) = tsgkit(
         "parse", "-q", f"--objective={NAME}", "--scores", "m", text="the old man smiled .\n"
     ).stdout.splitlines()
-    *_, score, kind, tree = line.split("\t")
+    *_, score, _share, kind, tree = line.split("\t")
     n_brackets = len(re.findall(r"\(", tree))
     assert kind == "ok"
     assert n_brackets - 3 < float(score) < n_brackets  # it expects most of its brackets, and cannot expect more

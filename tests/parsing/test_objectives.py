@@ -1,6 +1,6 @@
 """Objectives: what each picks has the best score by its definition; the table of them takes others."""
 
-from math import inf, isclose, log, sqrt
+from math import exp, inf, isclose, log, sqrt
 
 import numpy as np
 import pytest
@@ -87,6 +87,34 @@ def test_candidates_are_different_trees_best_first(objective):
     for k in (1, 2):
         fewer = candidates_of(objective, ATTACHMENT, NUMBERS, k, n_samples=3000)
         assert [candidate.rows.tolist() for candidate in fewer] == [c.rows.tolist() for c in candidates[:k]]
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES.names)
+def test_shares_are_parts_of_the_sum_over_all_trees(objective):
+    reference = Reference(ATTACHMENT, NUMBERS)
+    weights, counts = trees_by_enumeration(ATTACHMENT, NUMBERS), reference.rule_counts()
+    derivations = reference.all_derivations()[reference.root, 0, len(NUMBERS)]
+    whole = sum(weights.values())
+    kind = objective.removesuffix("-sampled")
+    parser = Parser(model_of(ATTACHMENT), objective=objective, n_samples=20_000)
+    parse = parser.analyse(ATTACHED, k=9, confidence=True)
+    expected = {
+        "mpd": [max(weight for weight, rows in derivations if same_rows(rows, tree, reference)) for tree in weights],
+        "mpp": list(weights.values()),
+        "mer": [tree_score(tree, counts, False) / sum(counts.values()) for tree in weights],
+        "max-rule": [exp(tree_score(tree, counts, True)) for tree in weights],
+    }[kind]
+    if kind != "mer":
+        expected = [value / (sum(expected) if kind == "max-rule" else whole) for value in expected]
+    close = 0.02 if objective != kind else 1e-9
+    assert parse.shares == pytest.approx(sorted(expected, reverse=True), abs=close)
+    assert sorted(parse.probabilities) == pytest.approx(sorted(value / whole for value in weights.values()))
+    assert parser.analyse(ATTACHED, k=9).shares == []
+
+
+def same_rows(derivation, tree, reference):
+    """Whether a derivation makes a tree."""
+    return tuple((reference.label[x], start, end, kind) for x, start, end, kind in derivation if kind <= 2) == tree
 
 
 def test_most_probable_tree_is_not_always_that_of_the_best_derivation():

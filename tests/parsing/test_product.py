@@ -99,6 +99,11 @@ def test_trees_are_different_and_ordered(models, kind):
     assert 1 < len(result.trees) <= 5
     assert len(set(map(str, result.trees))) == len(result.trees)
     assert result.scores == sorted(result.scores, reverse=True)
+    assert len(result.shares) == len(result.trees)
+    assert result.shares == sorted(result.shares, reverse=True)
+    assert (0.5 if kind == "rules" else 0.0) < sum(result.shares) <= 1 + 1e-9
+    if kind == "trees":
+        assert result.shares == pytest.approx(result.probabilities)
     assert all(tree.leaves() == SENTENCES[1].split() for tree in result.trees)
     assert all(0 <= value <= 1 for value in result.confidence.values())
     assert max(result.confidence.values()) > 0.9

@@ -12,6 +12,7 @@ from parsing.test_forest import forests
 from reference.chart import BRIDGE, TooManyDerivations, all_trees, lexical_entries, tree_score
 
 from tsgkit._forest import Forest
+from tsgkit._forest_sum import log_sum
 from tsgkit._tree_ranking import TreeRanking
 from tsgkit.grammar import WeightedGrammar
 
@@ -95,6 +96,9 @@ def test_all_trees_of_a_forest(parts):
             trees = all_trees(rules, n_words, root)
         except TooManyDerivations:
             assume(False)
+        scores = [tree_score(tree, rules, True) for tree in trees]
+        # Chains with less than 1e-9 of the best tree of a label are left out of the sum.
+        assert isclose(log_sum(forest, root), np.logaddexp.reduce(scores) if scores else -inf, abs_tol=1e-7)
         for is_product in (False, True):
             expected = {tree: tree_score(tree, rules, is_product) for tree in trees}
             ranking = TreeRanking(forest, product=is_product, root=root)

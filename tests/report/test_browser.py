@@ -129,21 +129,35 @@ class Shown:
             self.driver.switch_to.active_element.send_keys(key)
 
 
+def shown_percent(text):
+    """The number in a percentage, which has its name before it for those who listen."""
+    return float(text.split()[-2].removeprefix("<"))
+
+
 def test_type_parse_and_see_the_tree(page, trained):
     page.parse()
     parse = Parser(trained["tsg"]).analyse(WORDS, k=5)
-    # Most probable first; the parser's choice is marked and shown.
-    ranks = sorted(range(len(parse.trees)), key=lambda rank: -parse.log_probabilities[rank])
-    assert [code.text for code in page.all("#trees code")] == [format_tree(parse.trees[rank]) for rank in ranks]
+    # In the parser's order; its choice is shown, and the most probable tree is marked.
+    assert [code.text for code in page.all("#trees code")] == [format_tree(tree) for tree in parse.trees]
+    likeliest = max(range(len(parse.trees)), key=lambda rank: parse.log_probabilities[rank])
     (marked,) = [label for label in page.all("#trees label") if "★" in label.text]
-    assert marked.find_element("css selector", "code").text == format_tree(parse.tree)
+    assert marked.find_element("css selector", "code").text == format_tree(parse.trees[likeliest])
     assert page.one("#trees label:has(:checked) code").text == format_tree(parse.tree)
     assert page.labels(".word") == WORDS
     assert page.one("#tokens").get_attribute("value") == " ".join(WORDS)
-    shares = [float(each.text.removesuffix(" %").removeprefix("<")) for each in page.all("#trees .share")]
-    assert len(shares) == len(parse.trees) > 1
+    shares, probabilities = (
+        [shown_percent(each.text) for each in page.all(f"#trees label .{name}")] for name in ("share", "probability")
+    )
+    assert len(shares) == len(probabilities) == len(parse.trees) > 1
     assert 0 < sum(shares) <= 100.5
+    assert 0 < sum(probabilities) <= 100.5
     assert shares == sorted(shares, reverse=True)
+    expected = Parser(trained["tsg"]).analyse(WORDS, k=5, confidence=True)
+    assert shares == pytest.approx([100 * share for share in expected.shares], abs=0.1)
+    assert probabilities == pytest.approx([100 * share for share in expected.probabilities], abs=0.1)
+    assert [each.text for each in page.all("#trees .head span")] == ["", "share", "probability"]
+    for word in ("Share:", "Probability:", "★"):
+        assert word in page.one("#trees-note").text
     page.browser.picture("serve-tree")
 
 
@@ -152,7 +166,7 @@ def test_another_of_the_best_trees(page):
     before = page.labels()
     page.one("#trees input:not(:checked)").click()
     assert page.labels() != before
-    assert "★" not in page.one("#trees label:has(:checked)").text
+    assert page.one("#trees label:has(:checked) code").text != page.one("#trees label code").text
 
 
 def test_the_derivation_has_colours_and_says_why(page):
@@ -270,7 +284,7 @@ def test_examples_are_compared_with_their_gold_trees(page):
 def test_a_gold_tree_of_ones_own(page):
     page.parse()
     assert not page.one("#tab-gold").is_displayed()
-    other = page.one("#trees input:not(:checked) ~ code").text
+    other = page.all("#trees code")[-1].text
     page.one("#gold-details summary").click()
     page.one("#gold").send_keys(other)
     page.one("#sentence").click()  # leaves the field

@@ -68,6 +68,7 @@ def test_answers(ask, services, kind):
     assert answer["fallback"] == parse.fallback
     for tree, each in zip(parse.trees, answer["trees"], strict=True):
         assert 0 <= each["probability"] <= 1
+        assert 0 <= each["share"] <= 1
         ElementTree.fromstring(each["svg"])
         assert len(each["nodes"]) == each["svg"].count("data-node=")
         labels = [node["label"] for node in each["nodes"] if node]
@@ -83,6 +84,8 @@ def test_answers(ask, services, kind):
     assert answer["trees"][0]["derivation"]
     if kind != "cfg":
         assert any(one["examples"] for one in answer["trees"][0]["derivation"]["fragments"])
+    assert [each["share"] for each in answer["trees"]] == parse.shares == sorted(parse.shares, reverse=True)
+    assert sum(parse.shares) < 1 + 1e-9
     assert sum(each["probability"] for each in answer["trees"]) < 1 + 1e-6 or kind == "product"
     posteriors = {(each["label"], each["start"], each["end"]): each["posterior"] for each in answer["alternatives"]}
     assert all(0.01 <= value <= 1 for value in posteriors.values())

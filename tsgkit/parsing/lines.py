@@ -123,7 +123,7 @@ class ParsePlan:
             map(self.sentence_reader(first_number), lines),
             threads=threads,
             k=self.kbest,
-            confidence=self.confidence,
+            confidence=self.confidence or self.scores,
             first_number=first_number,
         )
         for number, parse in zip(count(first_number + 1), parses, strict=False):
@@ -138,13 +138,19 @@ class ParsePlan:
             shown = with_confidence(tree, parse.confidence) if self.confidence else tree
             text = format_tree(shown) if len(shown) else f"({shown.label()})"
             if self.scores:
-                own = parse.log_probabilities[rank - 1]
-                log_probability = own - parse.log_total if not parse.fallback else -math.inf
-                columns = (sentence_number, rank, f"{log_probability:.6f}", f"{parse.scores[rank - 1]:.6f}")
-                text = "\t".join(map(str, (*columns, parse.fallback or "ok", text)))
+                text = "\t".join([str(sentence_number), str(rank), *figures(parse, rank - 1), text])
             yield f"{text}\n"
         if self.kbest > 1:
             yield "\n"
+
+
+def figures(parse: Parse, place: int) -> tuple[str, str, str, str]:
+    """What is said of a tree: its log probability given the words, its score and share by the objective, its kind."""
+    own = parse.log_probabilities[place]
+    log_probability = own - parse.log_total if not parse.fallback else -math.inf
+    share = parse.shares[place] if parse.shares else None
+    shown = "-" if share is None else f"{share:.6g}"
+    return f"{log_probability:.6f}", f"{parse.scores[place]:.6f}", shown, parse.fallback or "ok"
 
 
 def unmet_of(parse: Parse, sentence_number: int) -> str:

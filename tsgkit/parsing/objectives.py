@@ -7,9 +7,13 @@ With ``q(r)`` the posterior probability that the treebank rule ``r`` is in the t
 * ``mer``: the most expected rules, argmax_t sum_{r in t} q(r);
 * ``max-rule``: argmax_t prod_{r in t} q(r);
 * ``mpp-sampled``, ``mer-sampled``, ``max-rule-sampled``: the same with shares of sampled derivations.
+
+A tree's *share* of its objective is its part of the sum over all trees: of P(d) or P(t), which makes it a probability
+given the words, or of prod q(r). With ``mer`` it is its part of all expected rules, sum_{r in t} q(r) / sum_r q(r).
 """
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
@@ -20,6 +24,7 @@ from numpy.typing import ArrayLike
 
 from tsgkit import plugins
 from tsgkit._forest import Forest
+from tsgkit._forest_sum import log_sum
 from tsgkit._tree_ranking import TreeRanking
 from tsgkit.registry import Registry
 
@@ -47,7 +52,12 @@ class Objective:
         With what the finest chart is filled before `decode` is called.
     decode : callable
         ``decode(search, k)`` returns up to `k` different trees of a sentence, best first; `search` is a
-        `tsgkit.parsing.search.Search`, whose `candidate` makes a result of a tree and its score.
+        `tsgkit.parsing.search.Search`, whose `candidate` makes a result of a tree and its score. With `search.shares`,
+        it should give the tree's share of the objective, too, unless `has_log_weights`: a number that falls with the
+        score, 1 for all trees together.
+    has_log_weights : bool
+        Whether scores are logs of weights of trees, or of derivations, with the words. A tree's share is then its part
+        of the weight of all derivations.
 
     Examples
     --------
@@ -58,6 +68,7 @@ class Objective:
     name: str
     needs: Needs
     decode: Callable[["Search", int], list["Candidate"]]
+    has_log_weights: bool = False
 
 
 def most_probable_derivation(search: "Search", k: int) -> list["Candidate"]:
@@ -75,7 +86,7 @@ def most_probable_tree(search: "Search", k: int) -> list["Candidate"]:
 def most_frequent_tree(search: "Search", k: int) -> list["Candidate"]:
     """Trees by how often they were sampled; where none could be, those of the best derivations."""
     best = sorted(search.sampled_trees(), key=lambda entry: -entry[0])[:k]
-    return [search.candidate(rows, share) for share, rows in best] or search.kbest_trees(k)
+    return [search.candidate(rows, share, share) for share, rows in best] or search.kbest_trees(k)
 
 
 def best_by_rules(
@@ -100,7 +111,33 @@ def best_by_rules(
         forest.limit = limit
     best = best_of_forest(forest, k, product=product, root=search.root_label)
     # If there is none, every tree has a rule that is too improbable to be in the forest, or that was not sampled.
-    return [search.candidate(rows, score) for rows, score in best] or search.kbest_trees(k)
+    if not best:
+        return search.kbest_trees(k)
+    found = [search.candidate(rows, score) for rows, score in best]
+    if search.shares:
+        take_shares(found, forest, product=product, root=search.root_label)
+    return found
+
+
+def take_shares(
+    candidates: Sequence["Candidate"], forest: Forest, *, product: bool, root: int, power: float = 1.0
+) -> None:
+    """Give trees of a forest their shares: of the sum over its trees of the products of rules, or of its rules.
+
+    Parameters
+    ----------
+    candidates : sequence of Candidate
+    forest : Forest
+    product : bool
+    root : int
+        The label of the root.
+    power : float
+        What the scores of candidates are multiplied by, over those of the forest.
+    """
+    whole = log_sum(forest, root) if product else float(forest.posteriors.sum())
+    for each in candidates:
+        score = each.score / power
+        each.share = math.exp(min(score - whole, 0.0)) if product else score / whole
 
 
 def best_of_forest(forest: Forest, k: int, *, product: bool, root: int) -> list[tuple[np.ndarray, float]]:
@@ -122,8 +159,8 @@ def best_of_forest(forest: Forest, k: int, *, product: bool, root: int) -> list[
 most_expected_rules = partial(best_by_rules, product=False)
 largest_product = partial(best_by_rules, product=True)
 
-MPD = Objective("mpd", Needs.VITERBI, most_probable_derivation)
-MPP = Objective("mpp", Needs.VITERBI, most_probable_tree)
+MPD = Objective("mpd", Needs.VITERBI, most_probable_derivation, has_log_weights=True)
+MPP = Objective("mpp", Needs.VITERBI, most_probable_tree, has_log_weights=True)
 MPP_SAMPLED = Objective("mpp-sampled", Needs.SAMPLES, most_frequent_tree)
 MER = Objective("mer", Needs.POSTERIORS, most_expected_rules)
 MER_SAMPLED = Objective("mer-sampled", Needs.SAMPLES, most_expected_rules)

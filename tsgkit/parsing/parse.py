@@ -34,6 +34,9 @@ class Parse:
         What `log_probabilities` are, or how to find them.
     total : float, or callable that returns it
         What `log_total` is, or how to find it.
+    shares : list of (float or None)
+        What part of the objective each tree has, of all trees: the order of the trees is that of their shares. None
+        where a tree has no share of the sums of the objective, ``[]`` unless asked for with `confidence`.
     fallback : str
         ``''`` when the grammar made the tree; otherwise what it is instead: ``empty`` (no words),
         ``coarse`` (the best tree of the coarsest grammar, where the finest has none or needs too much
@@ -56,6 +59,7 @@ class Parse:
     logs: list[float] | Callable[[], list[float]] = field(repr=False, compare=False)
     total: float | Callable[[], float] = field(repr=False, compare=False)
     fallback: str = ""
+    shares: list[float | None] = field(default_factory=list)
     confidence: dict[Bracket, float] = field(default_factory=dict)
     alternatives: dict[Bracket, float] = field(default_factory=dict)
     unmet: tuple[GivenBracket, ...] = ()
@@ -83,6 +87,13 @@ class Parse:
         if callable(self.logs):
             self.logs = self.logs()
         return self.logs
+
+    @property
+    def probabilities(self) -> list[float | None]:
+        """Of each tree given the words, under the grammar; None for a fallback."""
+        if self.fallback:
+            return [None] * len(self.trees)
+        return [math.exp(min(log - self.log_total, 0.0)) for log in self.log_probabilities]
 
     @property
     def log_total(self) -> float:

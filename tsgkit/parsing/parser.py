@@ -155,7 +155,7 @@ class Parser(SentenceParser):
             codes = StateCodes(self.automata[-1], given) if given else None
             random = self.random(number) if self.objective.needs is Needs.SAMPLES else None
             correction = self.log_correction(words)
-            search = Search(engine, entries, self.objective.needs, random, correction, codes=codes)
+            search = Search(engine, entries, self.objective.needs, random, correction, codes=codes, shares=confidence)
             return self.best_parse(search, words, k=k, confidence=confidence)
 
     @contextmanager
@@ -226,6 +226,9 @@ class Parser(SentenceParser):
             result = self.result(words, candidates, self.log_total(search.engine, search.entries, candidates))
             if confidence:
                 result.take_posteriors(self.bracket_posteriors(search.engine, search.entries))
+                # Now the chart has sums, whatever the objective needed.
+                result.total = self.log_total(search.engine, search.entries, candidates)
+                result.shares = self.shares(candidates, result)
         except OverflowError:  # weights beyond the range of floats
             return self.flat(words, search.entries)
         except OutOfTimeError:
@@ -255,6 +258,12 @@ class Parser(SentenceParser):
             partial(logs_of, candidates),
             log_total,
         )
+
+    def shares(self, candidates: Sequence[Candidate], result: Parse) -> list[float | None]:
+        """The part of the objective that each tree has."""
+        if not self.objective.has_log_weights:
+            return [candidate.share for candidate in candidates]
+        return [math.exp(min(candidate.score - result.log_total, 0.0)) for candidate in candidates]
 
     def decoded(self, rows: np.ndarray, grammar: WeightedGrammar, words: list[str]) -> Tree:
         """The tree of a grammar's rows as an annotator would write it."""

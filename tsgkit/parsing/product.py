@@ -168,7 +168,7 @@ class ProductParser(SentenceParser):
         entries = self.entries(words, tags, given)
         try:
             votes = self.votes(entries, k=k, confidence=confidence, limit=limit, pool=pool)
-            result = self.decided(words, entries, votes, k=k, limit=limit)
+            result = self.decided(words, entries, votes, k=k, shares=confidence, limit=limit)
         except OutOfTimeError:
             return first.flat(words, entries[0], "timeout")
         if result is not None:
@@ -189,17 +189,24 @@ class ProductParser(SentenceParser):
         ]
 
     def decided(
-        self, words: list[str], entries: list[SentenceEntries], votes: list[Vote | None], *, k: int, limit: WorkLimit
+        self,
+        words: list[str],
+        entries: list[SentenceEntries],
+        votes: list[Vote | None],
+        *,
+        k: int,
+        shares: bool,
+        limit: WorkLimit,
     ) -> Parse | None:
         """What the models decide together, if any of them has an analysis."""
         first = self.members[0]
         valid = [vote for vote in votes if vote is not None]
-        candidates = []
-        if valid:
-            mean_log = partial(self.mean_log, entries=entries, has_vote=[vote is not None for vote in votes])
-            root_label = self.label_maps[0][first.model.grammar.label[first.model.grammar.root]]
-            ballot = Ballot(valid, len(self.labels), int(root_label), mean_log, limit)
-            candidates = self.product.decide(ballot, k)[:k]
+        if not valid:
+            return None
+        mean_log = partial(self.mean_log, entries=entries, has_vote=[vote is not None for vote in votes])
+        root_label = self.label_maps[0][first.model.grammar.label[first.model.grammar.root]]
+        ballot = Ballot(valid, len(self.labels), int(root_label), mean_log, limit, shares)
+        candidates = self.product.decide(ballot, k)[:k]
         if not candidates:
             return None
         decode = first.model.preparation.decode
@@ -208,7 +215,8 @@ class ProductParser(SentenceParser):
             [decode(tree_of_rows(candidate.rows, self.labels, words)) for candidate in candidates],
             [candidate.score for candidate in candidates],
             partial(logs_of, candidates),
-            float(np.mean([vote.log_total for vote in valid])),
+            ballot.log_total,
+            shares=[candidate.share for candidate in candidates],
         )
         result.take_posteriors(self.mean_posteriors(valid))
         return result

@@ -37,11 +37,14 @@ class Candidate:
         By the objective; comparable between candidates of the same sentence only.
     log : float, or callable that returns it
         What `log_probability` is, or how to find it.
+    share : float, optional
+        What part of the objective the tree has, of all trees; see `tsgkit.parsing.objectives.Objective`.
     """
 
     rows: np.ndarray
     score: float
     log: float | Callable[[], float]
+    share: float | None = None
 
     @property
     def log_probability(self) -> float:
@@ -67,6 +70,8 @@ class Search:
         By which samples are accepted or rejected.
     codes : StateCodes, optional
         Of the brackets that the trees must have, if there are any.
+    shares : bool
+        Whether candidates are to have their shares, too.
     """
 
     def __init__(
@@ -78,9 +83,10 @@ class Search:
         log_correction: LogCorrection | None = None,
         *,
         codes: StateCodes | None = None,
+        shares: bool = False,
     ) -> None:
         self.engine, self.entries, self.needs = engine, entries, needs
-        self.random, self.log_correction, self.codes = random, log_correction, codes
+        self.random, self.log_correction, self.codes, self.shares = random, log_correction, codes, shares
 
     def fill(self, guide: Guide | None = None) -> bool:
         """Fill the charts; whether the sentence has a derivation."""
@@ -102,11 +108,11 @@ class Search:
         """The number of the label that all trees have at their root."""
         return self.engine.root_label
 
-    def candidate(self, rows: np.ndarray, score: float) -> Candidate:
+    def candidate(self, rows: np.ndarray, score: float, share: float | None = None) -> Candidate:
         """A tree with its score, as `tsgkit.parsing.objectives.Objective.decode` returns it."""
         # The probability is asked for later, perhaps on another thread, when the engine is at work on another sentence.
         index = self.engine.cascade.indices[-1]
-        return Candidate(rows, score, partial(tree_log_probability, index, rows, self.entries[-1]))
+        return Candidate(rows, score, partial(tree_log_probability, index, rows, self.entries[-1]), share)
 
     def forest(self) -> Forest:
         """Treebank rules with their posteriors: exact ones, or shares of the samples if these are needed."""

@@ -15,7 +15,7 @@ from tsgkit._forest import Forest, product_of
 from tsgkit._pruning import Mask
 from tsgkit._work_limit import WorkLimit
 from tsgkit.parsing.engine import SMALLEST_POSTERIOR
-from tsgkit.parsing.objectives import best_of_forest
+from tsgkit.parsing.objectives import best_of_forest, take_shares
 from tsgkit.parsing.search import Candidate
 from tsgkit.treebank.trees import Bracket
 
@@ -67,6 +67,8 @@ class Ballot:
         The mean over these models of the log of a tree's exact probability.
     limit : WorkLimit
         When to stop working at the sentence.
+    shares : bool
+        Whether candidates are to have their shares of the objective, too.
     """
 
     votes: list[Vote]
@@ -74,6 +76,12 @@ class Ballot:
     root_label: int
     mean_log: Callable[[np.ndarray], float]
     limit: WorkLimit
+    shares: bool = False
+
+    @property
+    def log_total(self) -> float:
+        """The mean over the models of the log probability of the words."""
+        return float(np.mean([vote.log_total for vote in self.votes]))
 
 
 @dataclass(frozen=True)
@@ -103,23 +111,31 @@ class Product:
 def by_rules(ballot: Ballot, k: int) -> list[Candidate]:
     """The best trees by the product of rule posteriors.
 
-    A rule that a model does not have counts there with the smallest posterior that forests keep.
+    A rule that a model does not have counts there with the smallest posterior that forests keep. A tree's share is
+    that of the geometric mean over models of its product of posteriors.
     """
     n_votes = len(ballot.votes)
     forests = [(vote.forest, vote.label_map) for vote in ballot.votes if vote.forest is not None]
     forest = product_of(ballot.n_labels, forests, SMALLEST_POSTERIOR)
     forest.limit = ballot.limit
-    return [
+    found = [
         Candidate(rows, score * n_votes, partial(ballot.mean_log, rows))
         for rows, score in best_of_forest(forest, k, product=True, root=ballot.root_label)
     ]
+    if ballot.shares and found:
+        take_shares(found, forest, product=True, root=ballot.root_label, power=n_votes)
+    return found
 
 
 def by_trees(ballot: Ballot, k: int) -> list[Candidate]:
     """All different trees of the models' best that every model can make, by their exact probabilities."""
     different = {rows.tobytes(): rows for vote in ballot.votes for rows in vote.trees}
     means = [(ballot.mean_log(rows), rows) for rows in different.values()]
-    found = [Candidate(rows, mean * len(ballot.votes), mean) for mean, rows in means if mean > -math.inf]
+    found = [
+        Candidate(rows, mean * len(ballot.votes), mean, math.exp(min(mean - ballot.log_total, 0.0)))
+        for mean, rows in means
+        if mean > -math.inf
+    ]
     return sorted(found, key=lambda candidate: -candidate.score)
 
 

@@ -269,15 +269,15 @@ class ParseService:
         marks, score = compared(gold, tree, self.parameters) if gold is not None else (None, {})
         drawing = Drawing.of_tree(tree, values=confidences(tree, parse.confidence), marks=marks)
         log_probability = parse.log_probabilities[rank]
-        share = math.exp(min(log_probability - parse.log_total, 0.0)) if not parse.fallback else None
         value = {
             "brackets": format_tree(tree),
             "svg": drawing.svg(standalone=False, clickable=True),
             "latex": drawing.latex(),
             "nodes": node_values(drawing, tree, parse),
-            "probability": share,
+            "probability": parse.probabilities[rank],
             "log_probability": finite(log_probability),
             "score": finite(parse.scores[rank]),
+            "share": parse.shares[rank] if parse.shares else None,
             "dependencies": self.dependencies_value(tree),
             **score,
         }

@@ -142,7 +142,7 @@ function showSentences() {
 
 function score(answer) {
   if (answer.gold) return `F1 ${answer.trees[0].f1.toFixed(1)}`;
-  return answer.fallback ? "fallback tree" : percent(answer.trees[0].probability);
+  return answer.fallback ? "fallback tree" : `probability ${percent(answer.trees[0].probability)}`;
 }
 
 function summary(answer) {
@@ -168,23 +168,23 @@ function showAnswer() {
   showTree();
 }
 
-// The most probable tree comes first. The tree that the parsing objective prefers may be another one; it is marked, and shown first.
+// In the order of the parsing objective, whose share falls from tree to tree; the probability need not.
 function showList() {
   const { trees } = state.answer;
-  const ranks = trees.map((_, rank) => rank).sort((a, b) => (trees[b].probability ?? -1) - (trees[a].probability ?? -1) || a - b);
   const several = trees.length > 1;
-  find("trees-note").textContent = several
-    ? "Most probable first; the percentages are probabilities of the trees given the words. ★ marks the tree that the parser chooses: its parts are right most often."
-    : "The percentage is the probability of the tree given the words.";
-  find("trees").replaceChildren(...ranks.map((rank) => {
-    const each = trees[rank];
+  const likeliest = trees.reduce((best, each, rank) => ((each.probability ?? -1) > (trees[best].probability ?? -1) ? rank : best), 0);
+  find("trees-note").textContent = "Share: the tree's part of what the parser maximises, the product of the probabilities of its rules, over all trees. "
+    + `Probability: of the whole tree given the words.${several ? " The parser chooses the tree with the largest share, whose parts are right most often. ★ marks the most probable tree." : ""}`;
+  const head = make("div", { class: "head quiet", "aria-hidden": "true" }, make("span"), make("span", {}, "share"), make("span", {}, "probability"));
+  find("trees").replaceChildren(head, ...trees.map((each, rank) => {
     const choice = make("input", { type: "radio", name: "rank", value: rank, id: `rank-${rank}` });
     choice.checked = rank === state.rank;
     choice.addEventListener("change", () => { state.rank = rank; showTree(); });
-    const share = make("span", { class: "share", title: `log probability ${each.log_probability}` }, percent(each.probability));
-    const best = make("span", { class: "best" }, ...(several && rank === 0 ? [make("span", { "aria-hidden": "true" }, "★"), make("span", { class: "unseen" }, "the parser's choice")] : []));
+    const share = make("span", { class: "share", title: `score ${each.score}` }, make("span", { class: "unseen" }, "share "), percent(each.share));
+    const probability = make("span", { class: "probability", title: `log probability ${each.log_probability}` }, make("span", { class: "unseen" }, "probability "), percent(each.probability));
+    const best = make("span", { class: "best" }, ...(several && rank === likeliest ? [make("span", { "aria-hidden": "true" }, "★"), make("span", { class: "unseen" }, "the most probable tree")] : []));
     const f1 = state.answer.gold ? [make("span", { class: "f1" }, `F1 ${each.f1.toFixed(1)}`)] : [];
-    return make("label", state.answer.gold ? { class: "scored" } : {}, choice, share, best, ...f1, make("code", {}, each.brackets));
+    return make("label", state.answer.gold ? { class: "scored" } : {}, choice, share, probability, best, ...f1, make("code", {}, each.brackets));
   }));
 }
 
@@ -215,7 +215,7 @@ function showPicture() {
     tree: `Small numbers are posterior probabilities.${state.answer.gold ? " ✗ marks brackets that the gold tree does not have." : ""} Select a node to see its alternatives.`,
     derivation: "Each fragment has its own colour; ○ marks a substitution site, ⊕ an insertion, with a dashed line to its foot. Select a node to find its fragment below.",
     dependencies: "An arrow goes from every head to its dependent, with the label of the phrase. Heads are found in the tree by head rules.",
-    gold: `The gold tree; ○ marks brackets that the parser's choice${state.answer.trees.length > 1 ? " (★)" : ""} misses.`,
+    gold: `The gold tree; ○ marks brackets that the parser's choice${state.answer.trees.length > 1 ? ", the first tree," : ""} misses.`,
   }[state.view];
   showScore();
   showDependencies();

@@ -1,0 +1,3 @@
+from tsgkit._forest import Forest
+
+def log_sum(forest: Forest, root: int) -> float: ...
