@@ -14,18 +14,9 @@ from libcpp cimport bool as cpp_bool
 from libcpp.vector cimport vector
 
 from tsgkit._codes cimport FOOT, MISSING
+from tsgkit._prefetch cimport prefetch
 from tsgkit._restaurant cimport Tables
 from tsgkit._types cimport symbol_t
-
-cdef extern from *:
-    """
-    #if defined(__GNUC__)
-    #define TSGKIT_PREFETCH(address) __builtin_prefetch(address)
-    #else
-    #define TSGKIT_PREFETCH(address) static_cast<void>(address)
-    #endif
-    """
-    void prefetch "TSGKIT_PREFETCH"(const void* address) noexcept nogil
 
 cdef enum:
     FREE = -1          # the rule of a number that is free

@@ -11,7 +11,7 @@ from tsgkit._backoff cimport (
 )
 from tsgkit._random cimport Rng
 from tsgkit._restaurant cimport Restaurant, Tables, new_weight, old_weight
-from tsgkit._split_state cimport NO_TABLE, SplitState, Table, TableList, fill_address, index_of
+from tsgkit._split_state cimport NO_TABLE, SplitState, Table, TableList, fill_address, index_of, place_at
 from tsgkit._types cimport index_t
 from tsgkit._worker_pool cimport worker_vector
 
@@ -176,17 +176,22 @@ cdef inline void leave_word(SplitState* s, const Address* address, const Table* 
         number += 1
 
 
-cdef inline void leave_rule(SplitState* s, const Address* address, int32_t number,
+cdef inline void leave_rule(SplitState* s, int32_t number, int index, int32_t seat,
                             SeatingEntries* seatings) noexcept nogil:
     """Unseat a customer of a rule from a table, and one more at every next level where a table is removed."""
-    cdef Table table = leave(s, 0, &address.rules[0], number, seatings)
+    cdef Place place = place_at(s, number, 0, index)
+    cdef Table table = leave(s, 0, &place, seat, seatings)
+    cdef Address address
     cdef int level = 1
-    if address.word_class >= 0:
-        if table.size == 0:
-            leave_word(s, address, &table, seatings)
+    if table.size:
+        return
+    if s.blocks[number].word_class >= 0:
+        fill_address(s, number, index, &address)
+        leave_word(s, &address, &table, seatings)
         return
     while level < s.back_off.n_used and table.size == 0:
-        table = leave(s, level, &address.rules[level], table.below, seatings)
+        place = place_at(s, number, level, index)
+        table = leave(s, level, &place, table.below, seatings)
         level += 1
 
 
@@ -199,16 +204,17 @@ cdef inline double seat_node(SplitState* s, index_t node, Rng* rng, SeatingEntri
     return sit_rule(s, &address, rng, seatings, &s.seat[node])
 
 
-cdef inline void leave_node(SplitState* s, index_t node, SeatingEntries* seatings, Address* address) noexcept nogil:
-    """Unseat the customer of the rule at a node; the address of the rule."""
-    fill_address(s, s.block_of[node], index_of(s, node, s.bit.data()), address)
-    leave_rule(s, address, s.seat[node], seatings)
+cdef inline void leave_node(SplitState* s, index_t node, SeatingEntries* seatings) noexcept nogil:
+    """Unseat the customer of the rule at a node."""
+    leave_rule(s, s.block_of[node], index_of(s, node, s.bit.data()), s.seat[node], seatings)
 
 
 cdef inline double unseat_node(SplitState* s, index_t node, SeatingEntries* seatings) noexcept nogil:
     """Unseat the customer of the rule at a node; its probability after that."""
+    cdef int index = index_of(s, node, s.bit.data())
     cdef Address address
-    leave_node(s, node, seatings, &address)
+    leave_rule(s, s.block_of[node], index, s.seat[node], seatings)
+    fill_address(s, s.block_of[node], index, &address)
     return probability_at(&s.back_off, &address)
 
 

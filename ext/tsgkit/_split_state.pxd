@@ -101,6 +101,14 @@ cdef inline const Place* places_of(const SplitState* s, int32_t number) noexcept
     return &s.places[<size_t>number * 2 * s.back_off.n_rule_levels]
 
 
+cdef inline Place place_at(const SplitState* s, int32_t number, int level, int index) noexcept nogil:
+    """Where a refinement of a block's rule has its tables at a level of rules."""
+    cdef int n = s.blocks[number].n_children
+    cdef Place place = places_of(s, number)[2 * level + (index >> n)]
+    place.cell += index & ((1 << n) - 1)
+    return place
+
+
 cdef inline void fill_address(const SplitState* s, int32_t number, int index, Address* address) noexcept nogil:
     """Where a refinement of a block's rule has its tables."""
     cdef const Block* block = &s.blocks[number]

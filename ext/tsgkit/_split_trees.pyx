@@ -6,8 +6,9 @@ On a known tree, with the counts frozen, the inside value of option k of node v 
 
 with two values for each of k, l and m. All values of a node are divided by the larger one.
 
-The proposals of a batch are made against the counts without any of its trees. Then the trees, back at their tables, are
-unseated one by one, and each is seated by its proposal, which is accepted or rejected.
+The proposals of a batch are made against the counts without any of its trees. Then all but the first one return to
+their tables. Each tree in turn is unseated, unless it is the first, and seated by its proposal, which is accepted or
+rejected.
 
 All of it runs on worker threads: proposals tree by tree, seating part by part of the labels, which share no restaurant.
 With several threads, all trees of the batch are seated as if each proposal was accepted; from the first that is not, it
@@ -22,13 +23,13 @@ from libcpp.vector cimport vector
 from tsgkit._backoff cimport (
     Address, BackOff, Level, Place, class_level, label_class_probability, predictive_at, word_level,
 )
-from tsgkit._fragments cimport prefetch
+from tsgkit._prefetch cimport prefetch
 from tsgkit._random cimport RNG_SPLIT_TREE, RNG_SPLIT_TREE_ORDER, Rng, random_order, rng_for
 from tsgkit._restaurant cimport (
     LogProduct, Restaurant, Tables, denominator, log_of, log_product, multiply, new_weight, old_weight,
 )
 from tsgkit._split_seating cimport SeatingEntries, leave_node, roll_back, sit_rule, unseat_node
-from tsgkit._split_state cimport N_PARTS, Block, SplitState, fill_address, index_of, places_of
+from tsgkit._split_state cimport N_PARTS, Block, SplitState, fill_address, index_of, place_at, places_of
 from tsgkit._trees cimport n_nodes_of, n_trees
 from tsgkit._types cimport index_t
 from tsgkit._worker_pool cimport worker_vector
@@ -39,6 +40,7 @@ cdef cppclass PartOfBatch:
     SeatingEntries seatings
     worker_vector[size_t] mark          # per tree of the batch: how many entries came before its own
     worker_vector[double] log_ratio     # per tree of the batch: log P(new) - log P(old)
+    size_t first_unseated               # how many entries there are when the first tree is unseated, and no other
 
 
 cdef cppclass Batch:
@@ -164,20 +166,23 @@ cdef void freeze_part(void* context, int item, int thread) noexcept nogil:
     part.mark.resize(work.size)
     part.log_ratio.resize(work.size)
     for tree in range(work.size):
-        prefetch_part(work.s, work.trees[tree], number)
+        prefetch_rules(work.s, work.trees[tree], number)
     for tree in range(work.size):
-        if work.size == 1:
-            part.mark[0] = 0
-            part.log_ratio[0] = -unseat_part(work.s, work.trees[0], number, &part.seatings)
-        else:
-            leave_part(work.s, work.trees[tree], number, &part.seatings)
+        prefetch_cells(work.s, work.trees[tree], number)
+    for tree in range(work.size):
+        prefetch_tables(work.s, work.trees[tree], number)
+    # The first tree stays unseated until it is seated by its proposal.
+    part.mark[0] = 0
+    part.log_ratio[0] = -unseat_part(work.s, work.trees[0], number, &part.seatings)
+    part.first_unseated = part.seatings.size()
+    for tree in range(1, work.size):
+        leave_part(work.s, work.trees[tree], number, &part.seatings)
 
 
 cdef void move_part(void* context, int item, int thread) noexcept nogil:
     """Seat trees by their proposals, after rolling back what was done for a tree that was rejected, and after it.
 
-    Trees of a larger batch are back at their tables before the first of them is unseated. A single tree is unseated
-    already.
+    At first the trees of a batch are unseated; all but the first one are back at their tables before it is seated.
     """
     cdef Batch* work = <Batch*>context
     cdef int number = work.part_of_item[item], tree
@@ -185,10 +190,10 @@ cdef void move_part(void* context, int item, int thread) noexcept nogil:
     cdef Rng rng
     if work.rejected < work.size:
         roll_back(&part.seatings, part.mark[work.rejected])
-    elif work.first == 0 and work.size > 1:
-        roll_back(&part.seatings, 0)
+    elif work.first == 0:
+        roll_back(&part.seatings, part.first_unseated)
     for tree in range(work.first, work.end):
-        if work.size > 1:
+        if tree > 0:
             part.mark[tree] = part.seatings.size()
             part.log_ratio[tree] = -unseat_part(work.s, work.trees[tree], number, &part.seatings)
         rng = rng_of(work, tree, number)
@@ -204,9 +209,8 @@ cdef inline void leave_part(SplitState* s, index_t tree, int part, SeatingEntrie
     """Unseat a tree."""
     cdef const int32_t* start = &s.part_start[tree * (N_PARTS + 1)]
     cdef int32_t position
-    cdef Address address
     for position in range(start[part + 1] - 1, start[part] - 1, -1):
-        leave_node(s, s.part_nodes[position], seatings, &address)
+        leave_node(s, s.part_nodes[position], seatings)
 
 
 cdef inline double unseat_part(SplitState* s, index_t tree, int part, SeatingEntries* seatings) noexcept nogil:
@@ -234,21 +238,38 @@ cdef inline double seat_part(
     return log_of(&product)
 
 
-cdef inline void prefetch_part(const SplitState* s, index_t tree, int part) noexcept nogil:
-    """Have what unseating the rules of a tree needs brought to the cache, all at once: it lies anywhere."""
+# What unseating the rules of a tree needs lies anywhere. It is brought to the cache all at once, in three steps, since
+# each says where the next one is to be found.
+
+cdef inline void prefetch_rules(const SplitState* s, index_t tree, int part) noexcept nogil:
     cdef const int32_t* start = &s.part_start[tree * (N_PARTS + 1)]
-    cdef const Block* block
-    cdef const Place* place
-    cdef int32_t position, node, cell
-    cdef int index
+    cdef int32_t position, number
     for position in range(start[part], start[part + 1]):
-        node = s.part_nodes[position]
-        block = &s.blocks[s.block_of[node]]
-        index = index_of(s, node, s.bit.data())
-        place = places_of(s, s.block_of[node]) + (index >> block.n_children)
-        cell = place.cell + (index & ((1 << block.n_children) - 1))
+        number = s.block_of[s.part_nodes[position]]
+        prefetch(&s.blocks[number])
+        prefetch(places_of(s, number))
+
+
+cdef inline void prefetch_cells(const SplitState* s, index_t tree, int part) noexcept nogil:
+    cdef const int32_t* start = &s.part_start[tree * (N_PARTS + 1)]
+    cdef int32_t position, cell
+    for position in range(start[part], start[part + 1]):
+        cell = first_cell(s, s.part_nodes[position])
         prefetch(&s.tables[0][cell])
         prefetch(&s.back_off.levels[0].cells[cell])
+
+
+cdef inline void prefetch_tables(const SplitState* s, index_t tree, int part) noexcept nogil:
+    cdef const int32_t* start = &s.part_start[tree * (N_PARTS + 1)]
+    cdef int32_t position, node
+    for position in range(start[part], start[part + 1]):
+        node = s.part_nodes[position]
+        prefetch(s.tables[0][first_cell(s, node)].data() + s.seat[node])
+
+
+cdef inline int32_t first_cell(const SplitState* s, int32_t node) noexcept nogil:
+    """The cell of the rule at a node at the first level."""
+    return place_at(s, s.block_of[node], 0, index_of(s, node, s.bit.data())).cell
 
 
 # ---- proposals ----------------------------------------------------------------------------------------------------

@@ -16,7 +16,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libcpp.vector cimport vector
 
 from tsgkit._codes cimport FRONTIER, INTERNAL, LEFT_FOOT, MISSING, RIGHT_FOOT, SITE
-from tsgkit._fragments cimport Fragment, find_fragment, intern_fragment, prefetch, prefetch_slot, release_fragment
+from tsgkit._fragments cimport Fragment, find_fragment, intern_fragment, prefetch_slot, release_fragment
+from tsgkit._prefetch cimport prefetch
 from tsgkit._random cimport RNG_SITE, RNG_SITE_ORDER, Rng, random_order
 from tsgkit._restaurant cimport Restaurant, Tables, denominator, new_weight, old_weight, seat, unseat
 from tsgkit._trees cimport n_nodes

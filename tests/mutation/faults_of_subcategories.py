@@ -199,7 +199,7 @@ FAULTS = [
     Fault(
         "trees of a batch stay frozen",
         SPLIT_TREES,
-        "    elif work.first == 0 and work.size > 1:\n        roll_back(&part.seatings, 0)\n",
+        "    elif work.first == 0:\n        roll_back(&part.seatings, part.first_unseated)\n",
         "",
         "_split_trees",
         SPLIT_TESTS,
