@@ -33,6 +33,7 @@ def read(text, skipped=None, **named):
         ({"empty": r"0 \**"}, "(S (WNP-1 0) (NP *T*-1) (-NONE- 0) (A b))", None),
         ({"escapes": "backslash"}, r"(S (A \() (B a\&b) (C c\)))", "(S (A -LRB-) (B a&b) (C c-RRB-))"),
         ({"comments": "#"}, "#1 (a comment\n(S (A b))", "(S (A b))"),
+        ({"layer": "tr"}, "(S (NP {en=cat}{tr=kedi}{x=}) (. {tr=.}))", "(S (NP kedi) (. .))"),
     ],
 )
 def test_options(options, text, tree):
@@ -62,9 +63,13 @@ def test_what_has_no_tree_is_none():
         ({"skip": "ID"}, "(S )", "empty node"),
         ({"skip": "ID"}, "( )", "empty node"),
         ({"skip": "ID"}, "x (S (A b))", "stray token: 'x' is outside of all brackets"),
+        ({"skip": "ID"}, "# 2", "'#' is outside of all brackets; --format=brackets:comments=# skips lines"),
+        ({}, "#2 (S (A b))", "'#2' is outside of all brackets; --format=brackets:comments=# skips lines"),
         ({"skip": "ID"}, "(S (A b)))", "unbalanced brackets: this ')' closes nothing"),
         ({"comments": "#"}, "(S (A b)\n#2\n(S (A b))", "1:1: unbalanced brackets: the tree that begins here lacks 1"),
         ({"comments": "#"}, "(S (A b)", "1:1: unbalanced brackets"),
+        ({"layer": "tr"}, "(S (A {en=cat}))", "1:15: empty word: 'A' has no 'tr' in '{en=cat}'"),
+        ({"layer": "tr"}, "(S (A {tr=}))", "empty word: 'A' has no 'tr' in '{tr=}'"),
     ],
 )
 def test_damage(options, text, problem):
@@ -97,7 +102,7 @@ def test_options_are_checked():
 def test_several_roots():
     """As German treebanks in brackets have them: punctuation beside the sentence."""
     text = "( (S (PPER Er) (VVFIN lief)) ($. .))"
-    with pytest.raises(TreebankError, match=r"t:1:30: two roots: .*; --format=brackets:roots=several reads"):
+    with pytest.raises(TreebankError, match=r"t:1:30: two roots: .*:roots=several reads.* brackets:skip=LABEL"):
         read(text)
     with pytest.raises(TreebankError, match="two roots"):
         read(text, bare="tag")

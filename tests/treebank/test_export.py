@@ -51,6 +51,13 @@ def test_version_4_has_lemmas():
     assert format_tree(tree) == "(NP (NN Katzen))"
 
 
+def test_comments_behind_columns():
+    """As in TüBa-D/Z, with coreference; a lemma may look like one."""
+    rows = ["#FORMAT 4", "#BOS 1 2 3 4", "x\t%%\tXY\t--\t--\t0", "sie\tsie\tPPER\t--\tHD\t500 %% R=anaphoric.9:500"]
+    (tree,) = read("\n".join([*rows, "#500\t--\tNX\t--\tON\t0\t%% R=coreferential.8:501", "#EOS 1"]))
+    assert format_tree(tree) == "(VROOT (XY x) (NX-ON (PPER sie)))"
+
+
 def test_discontinuous_trees_are_named():
     with pytest.raises(TreebankError, match=r"t.export:1:1: sentence 7: discontinuous tree: phrase #500 \(VP-OC\)"):
         read(DISCONTINUOUS)
@@ -85,7 +92,7 @@ def test_a_number_that_is_too_long_is_a_word():
         (["#BOS 1", "#EOS 1"], "it has no words"),
         (["#BOS 1", "a\tN\t--\t--\t0", "#EOS 2"], "does not end sentence 1"),
         (["#BOS 1", "a\tN\t--\t--\t0"], "#EOS is missing"),
-        (["#FORMAT 5"], "only versions 3 and 4"),
+        (["#FORMAT 5"], "unknown version: '#FORMAT 5'; only 3 and 4"),
         (["#BOS"], "must be followed by the number of the sentence"),
         (["#BOS 1", "#500\tX\t--\t--\t0", "#500\tX\t--\t--\t0"], "occurs twice"),
         (["#BOS 1", "#500\tX\t--\t--\t0", "a\tN\t--\t--\t0"], "after the phrases"),

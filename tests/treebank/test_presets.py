@@ -65,6 +65,8 @@ def test_the_names():
         "ctb",
         "sinica",
         "floresta",
+        "historical",
+        "starlang",
     }
     assert wanted <= set(preset_names())
 

@@ -133,6 +133,27 @@ CTB = """<DOC>
 """
 
 
+HISTORICAL = """( (CODE <P_12>))
+
+( (METADATA (AUTHOR ANNE_GARDENER:FEMALE:_:1600:30))
+  (IP-MAT (NP-SBJ (PRO I))
+          (MD wolde)
+          (VB send)
+          (NP-OB2 (PRO you))
+          (NP-OB1 (D the)
+                  (N rose-tree)
+                  (CP-REL (WNP-1 0)
+                          (C that)
+                          (IP-SUB (NP-OB1 *T*-1) (NP-SBJ (PRO ye)) (VBD asked))))
+          (PUNC .))
+  (ID GARDENER,12.3))
+"""
+STARLANG = (
+    "( (S (NP (ADJP {morphologicalAnalysis=yaşlı+ADJ}{turkish=Yaşlı}{english=Old}) (NP {turkish=bahçıvan}))"
+    "  (VP (NP {turkish=gülleri}{english=roses}) (VP {turkish=suladı}))  (. {turkish=.})))"
+)
+
+
 def prepared(tmp_path, name, text, file, written, **options):
     """The clean trees of a file by its preset, and the head of every word by name."""
     path = tmp_path / file
@@ -202,6 +223,23 @@ def test_ctb(tmp_path, file, encoding):
     assert heads["园丁"] == heads["昨天"] == heads["苹果"] == "摘"
     assert (heads["王"], heads["红"], heads["摘"]) == ("园丁", "苹果", "")
     assert "PU" in deleted
+
+
+def test_historical(tmp_path):
+    (tree,), (heads,), deleted = prepared(tmp_path, "historical", HISTORICAL, "letters.psd", "utf-8")
+    assert tree == (
+        "(TOP (IP (NP (PRO I)) (MD wolde) (VB send) (NP (PRO you))"
+        " (NP (D the) (N rose-tree) (CP (C that) (IP (NP (PRO ye)) (VBD asked)))) (PUNC .)))"
+    )
+    assert (heads["rose-tree"], heads["the"], heads["ye"], heads["wolde"]) == ("wolde", "rose-tree", "asked", "")
+    assert "PUNC" in deleted
+
+
+def test_starlang(tmp_path):
+    (tree,), (heads,), deleted = prepared(tmp_path, "starlang", STARLANG, "0001.train", "utf-8")
+    assert tree == "(TOP (S (NP (ADJP Yaşlı) (NP bahçıvan)) (VP (NP gülleri) (VP suladı)) (. .)))"
+    assert (heads["Yaşlı"], heads["gülleri"], heads["bahçıvan"]) == ("bahçıvan", "suladı", "suladı")
+    assert "." in deleted
 
 
 HEADS = {

@@ -10,7 +10,7 @@ from strategies import trees
 from tsgkit.errors import TreebankError
 from tsgkit.treebank import load
 from tsgkit.treebank.brackets import format_tree
-from tsgkit.treebank.formats import ReadOptions
+from tsgkit.treebank.formats import ReadOptions, recognised
 from tsgkit.treebank.tigerxml import format_tigerxml, read_tigerxml, write_tigerxml
 from tsgkit.treebank.trees import preorder, same_tree
 from tsgkit.treebank.xml import NOT_IN_XML
@@ -65,13 +65,13 @@ def test_a_discontinuous_sentence():
     [
         ('idref="s1_3"', 'idref="s1_9"', "6:1: sentence s1: no tree: an edge leads to 's1_9'"),
         ('id="s1_3"', 'id="s1_4"', "6:1: sentence s1: no tree: the identifier of a node occurs twice"),
-        ('<edge label="SB" idref="s1_3"/>', "", "6:1: sentence s1: no tree: one node must have no parent"),
+        ('<edge label="SB" idref="s1_3"/>', "", "6:1: sentence s1: no tree: no edge leads to 's1_3', but"),
         ('idref="s1_3"', 'idref="s1_2"', "no tree: 's1_2' has two parents"),
         (' pos="PPER"', "", "11:3: missing attribute: <t> has no 'pos'"),
         (' word="sie"', ' word=""', "empty or whitespace: '' can be no word"),
         (' word="sie"', ' word="sie da"', "empty or whitespace: 'sie da'"),
         (' idref="s1_3"', "", "missing attribute: <edge> has no 'idref'"),
-        ('root="s1_VROOT"', 'root="s1_501"', "no tree: one node must have no parent"),
+        ('root="s1_VROOT"', 'root="s1_501"', "no tree: the root 's1_501' has a parent"),
         ("<nonterminals>", '<nonterminals><edge label="X" idref="s1_3"/>', "or from outside of <nt>"),
         ("</s>", "", "not well-formed XML: mismatched tag"),
         ("</graph>", "</graf>", "23:3: not well-formed XML: mismatched tag"),
@@ -93,6 +93,23 @@ def test_one_word():
     word = '<terminals><t id="s9_1" word="Ja" pos="ITJ"/></terminals>'
     one = f'<s id="s9"><graph root="s9_1">{word}<nonterminals/></graph></s>'
     assert [format_tree(tree) for tree in read(one)] == ["(VROOT (ITJ Ja))"]
+
+
+def test_nodes_that_no_edge_leads_to():
+    """As in export files they are children of the sentence; the root is the phrase that is meant as such."""
+    words = [("Wer", "PWS"), ("ruft", "VVFIN"), ("?", "$."), ("Sie", "PPER")]
+    terminals = "".join(f'<t id="s9_{n}" word="{word}" pos="{tag}"/>' for n, (word, tag) in enumerate(words, 1))
+    phrase = '<nt id="s9_500" cat="S"><edge label="SB" idref="s9_1"/><edge label="HD" idref="s9_2"/></nt>'
+    for root in ("s9_500", "s9_VROOT"):
+        graph = f'<graph root="{root}"><terminals>{terminals}</terminals><nonterminals>{phrase}</nonterminals></graph>'
+        (tree,) = read(f'<s id="s9">{graph}</s>')
+        assert format_tree(tree) == "(VROOT (S (PWS Wer) (VVFIN ruft)) ($. ?) (PPER Sie))"
+    with pytest.raises(TreebankError, match=r"sentence s9: empty node: phrase s9_501 \(X\) has no words"):
+        read('<s id="s9">' + graph.replace("<nonterminals>", '<nonterminals><nt id="s9_501" cat="X"/>') + "</s>")
+
+
+def test_one_sentence_can_be_a_file():
+    assert recognised([SENTENCE]) == recognised(['<?xml version="1.0"?>\n', *SENTENCE.splitlines()]) == "tigerxml"
 
 
 def again(*some):

@@ -44,6 +44,7 @@ class Variant:
     empty_beside: tuple[Pattern, ...]
     escapes: str
     roots: str
+    layer: str
 
     @classmethod
     def of(cls, named: Mapping[str, str]) -> "Variant":
@@ -62,6 +63,7 @@ class Variant:
             tuple(map(Pattern.parse, values["empty-beside"].split())),
             values["escapes"],
             values["roots"],
+            values["layer"],
         )
 
     def is_empty(self, symbol: str, *, is_beside: bool) -> bool:
@@ -71,6 +73,8 @@ class Variant:
 
     def words(self, symbols: list[str]) -> list[str]:
         """The words of a leaf: without lemmas, joined if several are to be one. More than one may be left."""
+        if self.layer:
+            symbols = [value_of(symbol, self.layer) for symbol in symbols]
         if self.lemma == "column":
             symbols = symbols[:-1] if len(symbols) == 2 else symbols
         elif self.lemma == "dash":
@@ -78,6 +82,18 @@ class Variant:
         if self.several == "last":
             return symbols[-1:]
         return [JOINED.join(symbols)] if self.several == "join" else symbols
+
+
+def value_of(symbol: str, layer: str) -> str:
+    """The value of a layer in ``{name=value}{name=value}``, or '' if there is none.
+
+    Examples
+    --------
+    >>> value_of("{turkish=kedi}{english=cat}", "english")
+    'cat'
+    """
+    found = re.search(rf"\{{{re.escape(layer)}=([^{{}}]*)\}}", symbol)
+    return found[1] if found else ""
 
 
 def without_lemma(symbol: str) -> str:
@@ -129,7 +145,7 @@ class VariantReader(BracketReader):
             elif token.lastindex == CLOSE:
                 finished += self.closed(token)
             elif not self.open_nodes:
-                raise self.error(f"stray token: {token[0]!r} is outside of all brackets", token)
+                raise self.outside(token[0], token)
             else:
                 self.open_nodes[-1].children.append(self.plain(token[0]))
         return finished
@@ -192,6 +208,8 @@ class VariantReader(BracketReader):
         if len(symbols) < len(children):
             raise self.error(f"stray token: {symbols[0]!r} is beside a bracket; {TAG_NEEDED}", token)
         words = variant.words(symbols)
+        if not all(words):
+            raise self.error(f"empty word: {label!r} has no {variant.layer!r} in {symbols[0][:40]!r}", token)
         if len(words) > 1 and variant.several != "split":
             raise self.error(f"stray token: {words[1]!r} is not alone under {label!r}; {TAG_NEEDED}", token)
         return [Tree(label, [unescape_word(word) if self.unescape else word]) for word in words]

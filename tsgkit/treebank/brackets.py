@@ -39,9 +39,13 @@ VARIANT_OPTIONS = {
     "empty-beside": "",
     "escapes": "none",
     "roots": "one",
+    "layer": "",
 }
 TAG_NEEDED = "every word needs a bracket of its own: (TAG word); --treebank reads what some treebanks have instead"
-TWO_ROOTS = "two roots: the outer bracket holds more than one tree; --format=brackets:roots=several reads them as one"
+TWO_ROOTS = (
+    "two roots: the outer bracket holds more than one tree; --format=brackets:roots=several reads them as one,"
+    " brackets:skip=LABEL leaves out brackets with a label, such as ID (--treebank=historical: ID, CODE and METADATA)"
+)
 ESCAPES = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}
 UNESCAPE = re.compile("|".join([*map(re.escape, ESCAPES), r"\\(?=[/*])"]))
 
@@ -150,11 +154,16 @@ class BracketReader:
     def add_word(self, token: re.Match[str]) -> None:
         word = token[WORD]
         if not self.open_nodes:
-            raise self.error(f"stray token: {word!r} is outside of all brackets", token)
+            raise self.outside(word, token)
         parent = self.open_nodes[-1]
         if parent or not parent.label():
             raise self.error(f"stray token: {word!r} is not alone under {parent.label()!r}; {TAG_NEEDED}", token)
         parent.append(unescape_word(word) if self.unescape else word)
+
+    def outside(self, word: str, token: re.Match[str]) -> TreebankError:
+        """The error of a word between trees."""
+        hint = "" if word[0].isalnum() else f"; --format=brackets:comments={word[0]} skips lines that begin with it"
+        return self.error(f"stray token: {word!r} is outside of all brackets{hint}", token)
 
     def error(self, problem: str, token: re.Match[str]) -> TreebankError:
         column = token.start() + 1

@@ -5,6 +5,7 @@ is made continuous. The edge label of a phrase becomes its function tag (``NP`` 
 labels of words, lemmas, morphology and secondary edges are dropped.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 
 from nltk.tree import Tree
@@ -25,6 +26,8 @@ from tsgkit.treebank.trees import is_preterminal, preorder
 
 FIRST_PHRASE = 500
 MOST_DIGITS = 9
+# Behind the columns: TüBa-D/Z has coreference there.
+COMMENT = re.compile(r"(?<=\d)[ \t]+%%")
 # With one of these, the first line of an export file begins.
 FIRST_WORDS = ("#FORMAT", "#BOS", "#BOT", "%%")
 
@@ -55,7 +58,7 @@ class ExportReader:
         elif line.startswith("#EOS"):
             sentence, self.sentence = self.sentence, None
             if line.split()[1:] != [sentence.name]:
-                raise self.error(f"#EOS does not end sentence {sentence.name}, which began at line {sentence.line}")
+                raise self.error(f"wrong end: #EOS does not end sentence {sentence.name} of line {sentence.line}")
             return tree_of(sentence, self.path, self.options)
         elif line.startswith("%%"):
             self.comment(line)
@@ -73,7 +76,7 @@ class ExportReader:
         columns = line.split()
         if line.startswith("#FORMAT"):
             if columns[1:] not in (["3"], ["4"]):
-                raise self.error(f"{line!r}: only versions 3 and 4 of the export format are known")
+                raise self.error(f"unknown version: {line!r}; only 3 and 4 of the export format are known")
             self.has_lemmas = columns[1] == "4"
         elif line.startswith("#BOT"):
             self.in_table = True
@@ -93,24 +96,26 @@ class ExportReader:
             self.has_lemmas = "lemma" in columns
 
     def add_row(self, line: str, sentence: SyntaxGraph) -> None:
+        if (mark := COMMENT.search(line)) is not None:
+            line = line[: mark.start()]
         # Tabs separate columns, or spaces in old files; no column contains either.
         columns = [column.strip() for column in line.split("\t") if column.strip()] if "\t" in line else line.split()
         n_columns = 5 + self.has_lemmas
         if len(columns) < n_columns:
-            raise self.error(f"a row has at least {n_columns} columns, this one {len(columns)}")
+            raise self.error(f"bad row: it has at least {n_columns} columns; here {len(columns)}")
         if self.has_lemmas:
             del columns[1]
         word, tag, _, edge, parent = columns[:5]
         parent_number, number = number_of(parent), number_of(word[1:])
         if parent_number is None:
-            raise self.error(f"{parent!r}: the parent must be a number")
+            raise self.error(f"bad row: the parent must be a number, not {parent!r}")
         if word.startswith("#") and number is not None and number >= FIRST_PHRASE:
             node = number
             if node in sentence.labels:
-                raise self.error(f"phrase {word} occurs twice in sentence {sentence.name}")
+                raise self.error(f"bad row: phrase {word} occurs twice in sentence {sentence.name}")
             sentence.labels[node] = with_function(tag, edge)
         elif sentence.labels:
-            raise self.error(f"word {word!r} after the phrases of sentence {sentence.name}")
+            raise self.error(f"bad row: word {word!r} after the phrases of sentence {sentence.name}")
         else:
             node = word_node(len(sentence.words))
             sentence.words.append((word, tag))

@@ -1,7 +1,8 @@
 """TIGER-XML: words and phrases as lists of elements, with the edges between them.
 
 First stage of the flow: the reader and the writer. The edge label of a phrase becomes its function tag; edge labels of
-words, lemmas, morphology and secondary edges are dropped. A discontinuous graph is an error, or is made continuous.
+words, lemmas, morphology and secondary edges are dropped. Nodes that no edge leads to are children of the sentence. A
+discontinuous graph is an error, or is made continuous.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,6 +16,7 @@ from tsgkit.treebank.formats import STRICT, Reader, ReadOptions
 from tsgkit.treebank.graphs import (
     HEAD_EDGES,
     NO_EDGE,
+    SENTENCE_LABELS,
     VIRTUAL_ROOT,
     SyntaxGraph,
     split_function,
@@ -91,17 +93,24 @@ class TigerSentence:
                     graph.heads.add(node)
                 if node > ROOT:
                     graph.labels[node] = with_function(graph.labels[node], label)
-        graph.parents[self.root_node()] = ROOT
+        self.attach_roots()
         return tree_of(graph, self.reader.path, self.reader.options)
 
-    def root_node(self) -> int:
-        """The node that `root` names; without that, the only one that has no parent."""
+    def attach_roots(self) -> None:
+        """Make the nodes without a parent children of the sentence itself, as in export files.
+
+        Many files have punctuation outside of all phrases. In others a phrase `VROOT` has the whole sentence.
+        """
         graph = self.graph
-        tops = [(name, number) for name, number in self.numbers.items() if number not in graph.parents]
-        if len(tops) != 1 or self.root not in (None, tops[0][0]):
-            found = ", ".join(repr(name) for name, _ in tops[:5]) or "none"
-            raise graph.error("no tree", f"one node must have no parent, the root; here {found}", self.reader.path)
-        return tops[0][1]
+        tops = {name: number for name, number in self.numbers.items() if number not in graph.parents}
+        if self.root in self.numbers and self.root not in tops:
+            raise graph.error("no tree", f"the root {self.root!r} has a parent", self.reader.path)
+        if len(tops) > 1:
+            whole = next((name for name, number in tops.items() if graph.labels.get(number) in SENTENCE_LABELS), None)
+            if whole is not None:
+                outside = ", ".join(repr(name) for name in [name for name in tops if name != whole][:5])
+                raise graph.error("no tree", f"no edge leads to {outside}, but {whole!r} is the root", self.reader.path)
+        graph.parents.update(dict.fromkeys(tops.values(), ROOT))
 
 
 def read_tigerxml(file: BinaryIO, path: str = "", options: ReadOptions = STRICT) -> Iterator[Tree]:
@@ -130,8 +139,9 @@ def read_tigerxml(file: BinaryIO, path: str = "", options: ReadOptions = STRICT)
 
 
 def recognise(first_lines: Iterable[str]) -> bool:
-    """Whether a file begins as TIGER-XML does."""
-    return first_element(first_lines).startswith(("<corpus", "<subcorpus"))
+    """Whether a file begins as TIGER-XML does; one sentence can be a file."""
+    beginning = first_element(first_lines)
+    return beginning.startswith(("<corpus", "<subcorpus")) or (beginning.startswith("<s ") and "<graph" in beginning)
 
 
 READER = Reader(read_tigerxml, recognise, is_binary=True)
