@@ -182,7 +182,7 @@ screenshots: build  ## take the screenshots of the manual, in docs/_static
 
 # Every Python module of the source tree: the wheel must contain them all. One needs spaCy, which is not installed there.
 MODULES = $(subst /,.,$(patsubst %.py,%,$(patsubst %/__init__.py,%,$(shell \
-	find tsgkit -name '*.py' -not -name '__main__.py' -not -name 'spacy_component.py'))))
+	find tsgkit -name '*.py' -not -name '__main__.py' -not -name '_spacy_component.py'))))
 IMPORT_ALL := import importlib, sys; [importlib.import_module(name) for name in sys.argv[1:]]
 
 # Files that a wheel must contain besides the modules, which are imported below.

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from recorded_tables import MEASURED_OPTIONS, RESULTS, aligned_table, figure_columns, read_record
 
 from tsgkit import __version__
-from tsgkit.usage import command_names
+from tsgkit._usage import command_names
 
 project = "tsgkit"
 author = "The tsgkit developers"
@@ -48,7 +48,7 @@ class CommandUsages(Directive):
         return [self.section(name) for name in command_names()]
 
     def section(self, name: str) -> nodes.section:
-        usage = inspect.getdoc(importlib.import_module(f"tsgkit.tools.{name}")) or ""
+        usage = inspect.getdoc(importlib.import_module(f"tsgkit._tools.{name}")) or ""
         section = nodes.section(ids=[f"tsgkit-{name}"], names=[f"tsgkit {name}"])
         section += nodes.title(text=f"tsgkit {name}")
         section += nodes.literal_block(usage, usage, language="text")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 DOCS = Path(__file__).parent
+SOURCES = DOCS.parent / "ext" / "tsgkit"
 PAGE, DIAGRAM = DOCS / "design.rst", DOCS / "_static" / "layers.svg"
 BEGIN, END = ".. The table is written by docs/layers.py.\n", ".. End of the table.\n"
 
@@ -33,21 +34,21 @@ PARTS = (
         "shared",
         (
             "__version__",
-            "archive",
-            "checks",
+            "_archive",
+            "_checks",
             "errors",
-            "files",
-            "interruption",
-            "locks",
-            "overwriting",
-            "plain",
-            "plugins",
-            "progress",
+            "_files",
+            "_interruption",
+            "_locks",
+            "_overwriting",
+            "_plain",
+            "_plugins",
+            "_progress",
             "registry",
-            "resumable",
-            "settings",
-            "standard_streams",
-            "streams",
+            "_resumable",
+            "_settings",
+            "_standard_streams",
+            "_streams",
         ),
         "errors, files, archives, the tables of parts that plug in",
         (),
@@ -100,14 +101,24 @@ PARTS = (
     ),
     Part(
         "facade",
-        ("__init__", "api", "estimator_parameters", "estimators", "spacy_component"),
+        ("__init__", "_api", "_estimator_parameters", "_estimators", "_spacy_component"),
         "the functions and estimators that the package itself exports",
         ("shared", "treebank", "evaluation", "models", "drawing", "inference", "parsing", "raw text", "report"),
         0.3,
     ),
     Part(
         "tools",
-        ("__main__", "cli", "completion", "misuse", "model_options", "options", "parser_options", "tools", "usage"),
+        (
+            "__main__",
+            "_cli",
+            "_completion",
+            "_misuse",
+            "_model_options",
+            "_options",
+            "_parser_options",
+            "_tools",
+            "_usage",
+        ),
         "the commands",
         (
             "shared",
@@ -128,11 +139,11 @@ BY_NAME = {part.name: part for part in PARTS}
 
 
 def part_of(module: str) -> Part:
-    """The part of a module such as ``tsgkit.treebank.clean``; KeyError if the table does not have it."""
+    """The part of a module such as ``tsgkit.treebank._clean``; KeyError if the table does not have it."""
     name = module.removeprefix("tsgkit.").partition(".")[0]
     if module == "tsgkit":
         name = "__init__"
-    elif name.startswith("_") and not name.startswith("__"):
+    elif list(SOURCES.glob(f"{name}.p*")):
         name = "ext"
     for part in PARTS:
         if name in part.modules:

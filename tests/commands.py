@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tsgkit import cli
+from tsgkit import _cli
 
 Finished = subprocess.CompletedProcess[str]
 
@@ -41,7 +41,7 @@ def run_here(arguments: Sequence[str], folder: Path, data: bytes = b"", *, is_on
         second = results if is_one_stream else messages
         descriptors = given.fileno(), results.fileno(), second.fileno()
         with in_folder(folder), standard_streams(*descriptors, is_by_line=is_one_stream):
-            code = cli.main(arguments)
+            code = _cli.main(arguments)
         texts = []
         for file in (results, messages):
             file.seek(0)
@@ -120,7 +120,7 @@ def fork_each() -> None:
     """The process of `run_forked`, which needs no standard streams."""
     job = json.loads(sys.argv[1])
     for name in {command[0] for command in job["commands"]}:
-        cli.loaded(f"tsgkit.tools.{name}")
+        _cli.loaded(f"tsgkit._tools.{name}")
     for number, arguments in enumerate(job["commands"]):
         child = os.fork()
         if not child:
@@ -128,7 +128,7 @@ def fork_each() -> None:
                 replace_stream(0, "commands.in", os.O_RDONLY)
                 replace_stream(1, "commands.stdout", NEW_FILE)
             replace_stream(2, "commands.stderr", NEW_FILE)
-            sys.exit(cli.main(arguments))
+            sys.exit(_cli.main(arguments))
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         printed = "" if job["is_redirected"] else Path("commands.stdout").read_text("utf-8")
         result = [code, printed, Path("commands.stderr").read_text("utf-8")]

@@ -19,7 +19,7 @@ def sources():
         name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
         found[name.removesuffix(".__init__")] = [path]
     for path in sorted((ROOT / "tools").glob("*.py")):
-        found[f"tsgkit.tools.{path.stem}".removesuffix(".__init__")] = [path]
+        found[f"tsgkit._tools.{path.stem}".removesuffix(".__init__")] = [path]
     compiled = ROOT / "ext" / "tsgkit"
     for path in sorted([*compiled.glob("*.pyx"), *compiled.glob("_[a-z]*.pxd")]):
         found.setdefault(f"tsgkit.{path.stem}", []).append(path)
@@ -54,9 +54,9 @@ def python_imports(text, package):
             if entry:
                 yield entry[1]
         elif isinstance(node, ast.JoinedStr) and isinstance(node.values[0], ast.Constant):
-            # Any module of a package, as f"tsgkit.tools.{name}".
+            # Any module of a package, as f"tsgkit._tools.{name}".
             prefix = str(node.values[0].value)
-            if re.fullmatch(r"tsgkit(\.\w+)+\.", prefix):
+            if re.fullmatch(r"tsgkit(\.\w+)+\.\w*", prefix):
                 yield from (name for name in SOURCES if name.startswith(prefix))
 
 

@@ -12,13 +12,13 @@ import pytest
 from nltk.tree import Tree
 
 import tsgkit
+from tsgkit._estimators import NotFittedError
 from tsgkit.errors import TreebankError, TsgkitError, UsageError
-from tsgkit.estimators import NotFittedError
 from tsgkit.evaluation import compare
-from tsgkit.models.model import Model
-from tsgkit.parsing.product import ProductParser
+from tsgkit.models._model import Model
+from tsgkit.parsing._product import ProductParser
 from tsgkit.report import Deriver, derivation_of
-from tsgkit.treebank.presets import load_preset
+from tsgkit.treebank._presets import load_preset
 
 SENTENCE = ["the", "old", "man", "smiled", "."]
 BRACKETS = "(S (NP (PRP I)) (VP (VBD ran)))"

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from processes import memory_limit
 
-from tsgkit.archive import ArchiveError, plain, read_archive, sealed, write_archive
-from tsgkit.overwriting import SEAL_LENGTH
+from tsgkit._archive import ArchiveError, plain, read_archive, sealed, write_archive
+from tsgkit._overwriting import SEAL_LENGTH
 
 
 def zipped(members, compression=zipfile.ZIP_DEFLATED):
@@ -74,7 +74,7 @@ def test_a_member_that_declares_too_little_takes_no_more(tmp_path):
         [
             sys.executable,
             "-c",
-            "import sys; from tsgkit.archive import read_archive; read_archive(sys.argv[1], 'corpus', 1)",
+            "import sys; from tsgkit._archive import read_archive; read_archive(sys.argv[1], 'corpus', 1)",
             path,
         ],
         capture_output=True,

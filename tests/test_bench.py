@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from nltk.tree import Tree
 
-from tsgkit.models.cfg import cfg_model
-from tsgkit.models.subcategories import fragments_of_sites
+from tsgkit.models._cfg import cfg_model
+from tsgkit.models._subcategories import fragments_of_sites
 from tsgkit.treebank import Binarization, FlatCorpus, UnknownWords, load, prepare, write_trees
 
 TINY = ("--train=60", "--sentences=8", "--repeat=1")

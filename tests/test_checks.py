@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tsgkit.checks import (
+from tsgkit._checks import (
     LARGEST_COUNT,
     LARGEST_STRENGTH,
     SMALLEST_STRENGTH,

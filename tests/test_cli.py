@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from commands import run_forked, run_here
 
-from tsgkit.cli import choice, command, integer, number
+from tsgkit._cli import choice, command, integer, number
+from tsgkit._usage import command_names
 from tsgkit.errors import EXIT_CODES, OverwriteError, TsgkitError, UsageError, exit_code_of
-from tsgkit.usage import command_names
 
 # They have no progress bar and no messages.
 SILENT = ("compare", "completion")
@@ -107,7 +107,7 @@ LIGHT += [[name, "--help"] for name in command_names() if name != "train"]
 def test_what_only_prints_text_imports_nothing_heavy():
     code = (
         "import contextlib, io, json, sys\n"
-        "from tsgkit.cli import main\n"
+        "from tsgkit._cli import main\n"
         "HEAVY = {'numpy', 'nltk', 'tqdm', 'flask', 'matplotlib'}\n"
         "for given in json.loads(sys.argv[1]):\n"
         "    with contextlib.redirect_stdout(io.StringIO()) as printed:\n"
@@ -133,7 +133,7 @@ def test_every_error_has_a_listed_code():
         return {kind}.union(*map(subclasses, kind.__subclasses__()))
 
     for name in command_names():
-        importlib.import_module(f"tsgkit.tools.{name}")
+        importlib.import_module(f"tsgkit._tools.{name}")
     assert all(kind.exit_code in EXIT_CODES for kind in subclasses(TsgkitError))
     assert {exit_code_of(error) for error in (OSError(), FileNotFoundError(), MemoryError())} <= set(EXIT_CODES)
 

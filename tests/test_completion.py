@@ -13,8 +13,8 @@ from pathlib import Path
 import docopt
 import pytest
 
-from tsgkit.completion import bash_script, zsh_script
-from tsgkit.usage import command_names, command_text, command_texts
+from tsgkit._completion import bash_script, zsh_script
+from tsgkit._usage import command_names, command_text, command_texts
 
 ROOT = Path(__file__).parent.parent
 OPTIONS = {(text.name, option.long): option for text in command_texts() for option in text.options}
@@ -22,7 +22,7 @@ OPTIONS = {(text.name, option.long): option for text in command_texts() for opti
 
 @pytest.mark.parametrize("name", command_names())
 def test_options_are_those_of_docopt(name):
-    sections = docopt.parse_docstring_sections(importlib.import_module(f"tsgkit.tools.{name}").__doc__)
+    sections = docopt.parse_docstring_sections(importlib.import_module(f"tsgkit._tools.{name}").__doc__)
     wanted = {(option.longer or option.short, option.argcount) for option in docopt.parse_options(sections.after_usage)}
     assert {(option.long, int(bool(option.value))) for option in command_text(name).options} == wanted
 
@@ -39,9 +39,9 @@ def checked_choices():
     """Those of all commands; the choices of a command have priority over shared ones."""
     found = {}
     for path in sorted((ROOT / "tools").glob("*.py")):
-        for option, values in choices_in(path, f"tsgkit.tools.{path.stem}"):
+        for option, values in choices_in(path, f"tsgkit._tools.{path.stem}"):
             found[path.stem, option] = values
-    for option, values in choices_in(ROOT / "tsgkit" / "options.py", "tsgkit.options"):
+    for option, values in choices_in(ROOT / "tsgkit" / "_options.py", "tsgkit._options"):
         for name in command_names():
             if (name, option) in OPTIONS:
                 found.setdefault((name, option), values)

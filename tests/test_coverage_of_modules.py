@@ -28,14 +28,16 @@ IMPORTED: dict[str, set[str]] = {}
 for importer, imported in all_imports():
     IMPORTED.setdefault(importer, set()).add(imported)
 # Tests that start commands as a user does, by the name of the fixture or by the module.
-RUNS_A_COMMAND = re.compile(r"""\btsgkit\(|"-m", "tsgkit"|\btsgkit\.tools\b""")
+RUNS_A_COMMAND = re.compile(r"""\btsgkit\(|"-m", "tsgkit"|\btsgkit\._tools\b""")
 
 
 def own_test(module):
     """The test file that is named after a module, if there is one."""
-    *packages, name = module.removeprefix("tsgkit.").removeprefix("tools.").split(".")
-    if name.startswith("_"):  # compiled modules have the tests of the package that uses them
-        return next((ROOT / "tests").rglob(f"test{name}.py"), None)
+    *packages, name = (
+        part.removeprefix("_") for part in module.removeprefix("tsgkit.").removeprefix("_tools.").split(".")
+    )
+    if SOURCES[module][0].suffix != ".py":  # compiled modules have the tests of the package that uses them
+        return next((ROOT / "tests").rglob(f"test_{name}.py"), None)
     path = ROOT.joinpath("tests", *packages, f"test_{name}.py")
     return path if path.is_file() else None
 
@@ -68,7 +70,7 @@ def test_listed_tests_reach_the_module(module):
         if module in reached_by(path):
             continue
         package, _, name_of_command = module.rpartition(".")
-        if package == "tsgkit.tools":
+        if package == "tsgkit._tools":
             assert re.search(rf"""["' ]{name_of_command}["' ]""", text)
         else:
             assert RUNS_A_COMMAND.search(text)

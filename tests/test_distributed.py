@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 from processes import descendants, needs_proc, wait_until
 
-from tsgkit.archive import read_archive
-from tsgkit.distributed import cluster as dask_cluster
+from tsgkit._archive import read_archive
+from tsgkit._tools import parse as parse_command
+from tsgkit._tools import train as train_command
+from tsgkit.distributed import _cluster as dask_cluster
 from tsgkit.distributed import make_backend, outcome_of, require_same_version
-from tsgkit.distributed.base import WINDOW, lost
-from tsgkit.distributed.hub import HubLink
+from tsgkit.distributed._base import WINDOW, lost
+from tsgkit.distributed._hub import HubLink
 from tsgkit.errors import JobError, UsageError
-from tsgkit.inference.chains import chain_path, chain_seeds
-from tsgkit.parsing.lines import ParsePlan, parse_chunk, shared_models
-from tsgkit.tools import parse as parse_command
-from tsgkit.tools import train as train_command
+from tsgkit.inference._chains import chain_path, chain_seeds
+from tsgkit.parsing._lines import ParsePlan, parse_chunk, shared_models
 from tsgkit.treebank import load
 
 # One cluster for all of them.
@@ -287,7 +287,7 @@ def test_no_scheduler_and_no_worker(cluster, monkeypatch, tmp_path):
 # Workers and their children import this at their start: a sentence with the word POISON kills whatever parses it.
 POISON = """
 import os, signal
-from tsgkit.parsing.parser import Parser
+from tsgkit.parsing._parser import Parser
 analyse = Parser.analyse
 
 def deadly(self, words, *rest, **options):

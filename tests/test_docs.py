@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import tsgkit
-from tsgkit.usage import command_names
+from tsgkit._usage import command_names
 
 ROOT = Path(__file__).parent.parent
 # Run from a checkout, not installed.
-EXTRAS = {"tsgkit.spacy_component": "spacy"}  # modules that need more than the tests install
+EXTRAS = {"tsgkit._spacy_component": "spacy"}  # modules that need more than the tests install
 NOT_INSTALLED = ("bench", "experiments")
 
 
@@ -28,8 +28,8 @@ def module_names(folders, prefix):
 
 MODULES = {
     **dict(module_names(tsgkit.__path__, "tsgkit.")),
-    "tsgkit.tools": True,
-    **{f"tsgkit.tools.{name}": False for name in command_names()},
+    "tsgkit._tools": True,
+    **{f"tsgkit._tools.{name}": False for name in command_names()},
     **{
         name: is_package
         for part in NOT_INSTALLED

@@ -6,15 +6,15 @@ from dataclasses import fields
 
 import pytest
 
-from tsgkit import CFG, SRTSG, TSG, InsertionTSG, estimator_parameters
-from tsgkit.estimators import COMMON, ESTIMATORS
-from tsgkit.settings import SettingError
+from tsgkit import CFG, SRTSG, TSG, InsertionTSG, _estimator_parameters
+from tsgkit._estimators import COMMON, ESTIMATORS
+from tsgkit._settings import SettingError
 
 TYPES = {
-    CFG: estimator_parameters.CommonParameters,
-    TSG: estimator_parameters.TsgParameters,
-    InsertionTSG: estimator_parameters.InsertionParameters,
-    SRTSG: estimator_parameters.SrtsgParameters,
+    CFG: _estimator_parameters.CommonParameters,
+    TSG: _estimator_parameters.TsgParameters,
+    InsertionTSG: _estimator_parameters.InsertionParameters,
+    SRTSG: _estimator_parameters.SrtsgParameters,
 }
 
 
@@ -23,7 +23,7 @@ def test_names_and_types_are_those_of_the_settings(make):
     given = typing.get_type_hints(TYPES[make])
     settings = make._entry().settings
     expected = {each.name: typing.get_type_hints(settings)[each.name] for each in fields(settings)}
-    assert set(given) == set(expected) | set(COMMON), "tsgkit/estimator_parameters.py lists the parameters"
+    assert set(given) == set(expected) | set(COMMON), "tsgkit/_estimator_parameters.py lists the parameters"
     for name, kind in expected.items():
         plain = str if typing.get_origin(given[name]) is typing.Literal else given[name]
         assert plain == kind, name
@@ -39,7 +39,7 @@ def test_choices_are_those_of_the_settings(make):
 
 @pytest.mark.parametrize("make", ESTIMATORS.values())
 def test_every_parameter_is_described(make):
-    entries = dict(estimator_parameters.parameter_entries(inspect.getdoc(make)))
+    entries = dict(_estimator_parameters.parameter_entries(inspect.getdoc(make)))
     assert [head.partition(" :")[0] for head in entries] == list(inspect.signature(make).parameters)
     assert all(description.strip().endswith((".", "it", "all")) for description in entries.values())
     assert "Examples\n--------\n>>> " in inspect.getdoc(make)

@@ -7,15 +7,15 @@ from dataclasses import fields, replace
 
 import pytest
 
-from tsgkit.cli import parse_arguments
+from tsgkit._cli import parse_arguments
+from tsgkit._estimators import CFG, SRTSG, TSG, Estimator, InsertionTSG, NotFittedError, estimator_of
+from tsgkit._model_options import model_settings
+from tsgkit._settings import SettingError
+from tsgkit._tools import train
 from tsgkit.errors import UsageError
-from tsgkit.estimators import CFG, SRTSG, TSG, Estimator, InsertionTSG, NotFittedError, estimator_of
+from tsgkit.inference._loop import Run
 from tsgkit.inference.entry import MODELS
-from tsgkit.inference.loop import Run
 from tsgkit.inference.recipes import RECIPES
-from tsgkit.model_options import model_settings
-from tsgkit.settings import SettingError
-from tsgkit.tools import train
 from tsgkit.treebank import Binarization, UnknownWords
 
 ALL = (CFG, TSG, InsertionTSG, SRTSG)

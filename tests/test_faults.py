@@ -17,10 +17,10 @@ from pathlib import Path
 import pytest
 
 import tsgkit as package
-from tsgkit.archive import read_archive
+from tsgkit._archive import read_archive
+from tsgkit._locks import sole_writer
 from tsgkit.errors import JobError
-from tsgkit.locks import sole_writer
-from tsgkit.models.model import Model
+from tsgkit.models._model import Model
 
 pytestmark = pytest.mark.slow
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from processes import memory_limit
 
+from tsgkit._files import TooLongError, lines_of, new_file, open_binary, open_output, remove_parts, whole_text
 from tsgkit.errors import TreebankError, UsageError
-from tsgkit.evaluation.evalb import read_source
-from tsgkit.evaluation.parameters import ParameterError, load_parameters
-from tsgkit.files import TooLongError, lines_of, new_file, open_binary, open_output, remove_parts, whole_text
+from tsgkit.evaluation._evalb import read_source
+from tsgkit.evaluation._parameters import ParameterError, load_parameters
+from tsgkit.grammar._weighted import GrammarError
 from tsgkit.grammar.formats import read_bitpar
-from tsgkit.grammar.weighted import GrammarError
 from tsgkit.treebank import read_trees
 
 
@@ -53,7 +53,7 @@ def test_new_files_get_the_default_permissions(tmp_path):
 
 
 def test_no_line_and_no_file_fills_the_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr("tsgkit.files.LONGEST_LINE", 1000)
+    monkeypatch.setattr("tsgkit._files.LONGEST_LINE", 1000)
     path = tmp_path / "lines.gz"
     path.write_bytes(gzip.compress(b"(A b)\n" + b"x" * 100_000))
     with open_binary(path) as file, pytest.raises(TooLongError, match="longer than"):
@@ -65,7 +65,7 @@ def test_no_line_and_no_file_fills_the_memory(tmp_path, monkeypatch):
     path.write_bytes(gzip.compress(b"1 S A B\n" + b"x" * 100_000))
     with pytest.raises(GrammarError, match="longer than"):
         read_bitpar(path, path)
-    monkeypatch.setattr("tsgkit.evaluation.parameters.LARGEST_FILE", 1000)
+    monkeypatch.setattr("tsgkit.evaluation._parameters.LARGEST_FILE", 1000)
     with pytest.raises(ParameterError, match="more than"):
         load_parameters(path)
 
@@ -93,7 +93,7 @@ def test_what_a_killed_writer_left_is_removed_and_nothing_else(tmp_path):
 
 @pytest.mark.parametrize("compress", [gzip.compress, lzma.compress])
 def test_expansion_is_bounded(tmp_path, monkeypatch, compress):
-    monkeypatch.setattr("tsgkit.files.FREE_EXPANSION", 1 << 17)
+    monkeypatch.setattr("tsgkit._files.FREE_EXPANSION", 1 << 17)
     path = tmp_path / "trees"
     path.write_bytes(compress(b"(TOP (A b))\n" * (1 << 15)))
     assert path.stat().st_size < 1 << 11
@@ -117,7 +117,7 @@ def test_small_and_ordinary_files_expand_as_they_like(tmp_path, monkeypatch):
     path.write_bytes(lzma.compress(b"the same again\n" * (1 << 17)))
     with open_binary(path) as file:
         assert sum(1 for _ in lines_of(file)) == 1 << 17
-    monkeypatch.setattr("tsgkit.files.FREE_EXPANSION", 1 << 10)
+    monkeypatch.setattr("tsgkit._files.FREE_EXPANSION", 1 << 10)
     random = np.random.default_rng(1).integers(97, 123, size=1 << 20, dtype=np.uint8).tobytes()
     path.write_bytes(gzip.compress(random, 1))
     with open_binary(path) as file:

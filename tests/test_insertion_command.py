@@ -5,15 +5,15 @@ import re
 
 import pytest
 
+from tsgkit._tools import inspect as inspect_command
+from tsgkit._tools import parse as parse_command
+from tsgkit._tools import train as train_command
+from tsgkit.inference._training import Training
 from tsgkit.inference.entry import fragments_of
-from tsgkit.inference.training import Training
-from tsgkit.models.model import Model
+from tsgkit.models._model import Model
 from tsgkit.parsing.objectives import OBJECTIVES
-from tsgkit.tools import inspect as inspect_command
-from tsgkit.tools import parse as parse_command
-from tsgkit.tools import train as train_command
 from tsgkit.treebank import Binarization
-from tsgkit.treebank.fragments import canonical, read_fragment
+from tsgkit.treebank._fragments import canonical, read_fragment
 from tsgkit.treebank.synthetic import assemble, generate
 
 OPTIONS = ["--model=insertion", "--threshold=0", "--type-moves=200", "--seed=3", "--average-every=2", "--quiet"]

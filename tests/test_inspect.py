@@ -7,16 +7,16 @@ import re
 import pytest
 from nltk.tree import Tree
 
+from tsgkit._tools import inspect as inspect_command
+from tsgkit._tools import train as train_command
 from tsgkit.inference.entry import fragments_of
-from tsgkit.models.model import Model
-from tsgkit.models.subcategories import SubcategoryTable
+from tsgkit.models._model import Model
+from tsgkit.models._subcategories import SubcategoryTable
 from tsgkit.parsing import Parser
-from tsgkit.tools import inspect as inspect_command
-from tsgkit.tools import train as train_command
 from tsgkit.treebank import Cleaning, load
-from tsgkit.treebank.fragments import canonical, format_fragment, n_rules, read_fragment
-from tsgkit.treebank.prepare import with_words
-from tsgkit.treebank.trees import preorder
+from tsgkit.treebank._fragments import canonical, format_fragment, n_rules, read_fragment
+from tsgkit.treebank._prepare import with_words
+from tsgkit.treebank._trees import preorder
 
 TRAIN = load("village", "train")
 

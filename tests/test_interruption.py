@@ -9,8 +9,8 @@ import threading
 import pytest
 from processes import wait_until
 
-from tsgkit import interruption
-from tsgkit.interruption import Abandoned, Background, has_abandoned, interruptible
+from tsgkit import _interruption
+from tsgkit._interruption import Abandoned, Background, has_abandoned, interruptible
 
 
 @pytest.fixture(autouse=True)
@@ -63,8 +63,8 @@ def test_calls_return_and_raise():
 
 
 def test_a_call_that_does_not_end_is_given_up(monkeypatch):
-    monkeypatch.setattr(interruption, "PATIENCE", 0.01)
-    monkeypatch.setattr(interruption, "ABANDONED", [])
+    monkeypatch.setattr(_interruption, "PATIENCE", 0.01)
+    monkeypatch.setattr(_interruption, "ABANDONED", [])
     release = threading.Event()
     with Background() as background:
         with pytest.raises(Abandoned):
@@ -77,8 +77,8 @@ def test_a_call_that_does_not_end_is_given_up(monkeypatch):
 # The iteration never ends, as if compiled code were at work; it begins with the second.
 ENDLESS = """
 import sys, threading
-from tsgkit.inference.training import Training
-from tsgkit.tools import train
+from tsgkit.inference._training import Training
+from tsgkit._tools import train
 iterate = Training.iterate
 
 def endless(self, iteration):

@@ -72,7 +72,7 @@ def test_models_that_do_not_go_together(tsgkit, tmp_path, english, source, messa
 
 def addresses_of_loaded_modules():
     """How many bytes of addresses a process takes before it runs ``tsgkit parse``; more while it loads the modules."""
-    code = "import tsgkit.tools.parse; print(open('/proc/self/status').read().split('VmPeak:')[1].split()[0])"
+    code = "import tsgkit._tools.parse; print(open('/proc/self/status').read().split('VmPeak:')[1].split()[0])"
     return int(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout) << 10
 
 

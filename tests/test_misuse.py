@@ -2,9 +2,9 @@
 
 import pytest
 
+from tsgkit._misuse import misuse
+from tsgkit._usage import usage_text
 from tsgkit.errors import did_you_mean
-from tsgkit.misuse import misuse
-from tsgkit.usage import usage_text
 
 USAGE = """Do something.
 

@@ -5,16 +5,16 @@ from dataclasses import fields
 
 import pytest
 
-from tsgkit.cli import parse_arguments
+from tsgkit._cli import parse_arguments
+from tsgkit._model_options import fill_preparation, model_options, model_settings, option_of, with_defaults
+from tsgkit._options import binarization_of, unknown_of
+from tsgkit._settings import SettingError
+from tsgkit._tools import train
+from tsgkit._usage import option_texts
 from tsgkit.errors import UsageError
-from tsgkit.inference.chains import Plan
+from tsgkit.inference._chains import Plan
+from tsgkit.inference._tsg import TsgSettings
 from tsgkit.inference.entry import MODELS
-from tsgkit.inference.tsg import TsgSettings
-from tsgkit.model_options import fill_preparation, model_options, model_settings, option_of, with_defaults
-from tsgkit.options import binarization_of, unknown_of
-from tsgkit.settings import SettingError
-from tsgkit.tools import train
-from tsgkit.usage import option_texts
 
 REQUIRED = ["--output=m", "bank"]
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tsgkit.inference.insertion import InsertionSettings
-from tsgkit.inference.srtsg import SrSettings
-from tsgkit.inference.training import Training
-from tsgkit.inference.tsg import TsgSettings
-from tsgkit.models.cfg import cfg_model
+from tsgkit.inference._insertion import InsertionSettings
+from tsgkit.inference._srtsg import SrSettings
+from tsgkit.inference._training import Training
+from tsgkit.inference._tsg import TsgSettings
+from tsgkit.models._cfg import cfg_model
 from tsgkit.parsing import Parser
 from tsgkit.treebank import Binarization, UnknownWords, load, prepare
 

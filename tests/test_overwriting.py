@@ -10,14 +10,14 @@ import sys
 
 import pytest
 
-from tsgkit import cli
-from tsgkit.cli import command
+from tsgkit import _cli
+from tsgkit._cli import command
+from tsgkit._files import new_file, open_binary, open_output
+from tsgkit._overwriting import files_of_a_job, is_sealed, note_input, note_output
+from tsgkit._tools import train as train_command
 from tsgkit.errors import OverwriteError
-from tsgkit.files import new_file, open_binary, open_output
-from tsgkit.inference.checkpoint import checkpoint_path
-from tsgkit.models.model import Model
-from tsgkit.overwriting import files_of_a_job, is_sealed, note_input, note_output
-from tsgkit.tools import train as train_command
+from tsgkit.inference._checkpoint import checkpoint_path
+from tsgkit.models._model import Model
 
 TREE = "(TOP (S (NP (PRP He)) (VP (VBD ran)) (. .)))\n"
 # Every command that writes a file: its arguments, in which OUT is replaced by each of the files in braces.
@@ -86,7 +86,7 @@ def test_no_command_writes_onto_its_inputs(given, tmp_path, monkeypatch, case):
     before = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     words = COMMANDS[name].replace("{", "").replace("}", "").replace("OUT", output).split()
     with contextlib.redirect_stderr(io.StringIO()) as said:
-        assert cli.main(words) == 3
+        assert _cli.main(words) == 3
     # A model is recognised before it is read.
     assert re.search(r"is an input of this command|holds a model", said.getvalue())
     after = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
@@ -128,7 +128,7 @@ def test_files_beside_the_output_are_outputs(tmp_path, tsgkit):
 
 
 def test_a_new_command_is_protected(tmp_path):
-    """Whatever reads and writes through `tsgkit.files`."""
+    """Whatever reads and writes through `tsgkit._files`."""
     path = tmp_path / "file"
     path.write_text("old")
 
@@ -270,7 +270,7 @@ def test_partial_results_are_discarded_only_on_request(tmp_path, tsgkit):
 
 
 def test_an_unfinished_model_does_not_replace_another(tmp_path, monkeypatch):
-    from tsgkit.inference.loop import Run  # noqa: PLC0415 - patched here
+    from tsgkit.inference._loop import Run  # noqa: PLC0415 - patched here
 
     train(tmp_path, output="m")
     finished = (tmp_path / "m").read_bytes()

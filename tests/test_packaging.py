@@ -24,7 +24,7 @@ def test_citation_names_this_version():
 def test_every_package_is_listed():
     """Of the folder of the commands, benchmarks and experiments are not installed."""
     found = {".".join(path.parent.relative_to(ROOT).parts) for path in (ROOT / "tsgkit").rglob("__init__.py")}
-    assert set(PROJECT["tool"]["setuptools"]["packages"]) == {*found, "tsgkit.tools"}
+    assert set(PROJECT["tool"]["setuptools"]["packages"]) == {*found, "tsgkit._tools"}
 
 
 def test_the_command_is_called_like_the_package():

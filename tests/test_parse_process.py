@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from tsgkit.tools import train as train_command
+from tsgkit._tools import train as train_command
 from tsgkit.treebank import Cleaning, load
 
 TEXT = "".join(f"{' '.join(Cleaning().apply(tree).leaves())}\n" for tree in load("village", "dev"))

@@ -5,17 +5,17 @@ from dataclasses import asdict, fields
 
 import pytest
 
-from tsgkit.cli import number, parse_arguments
+from tsgkit._cli import number, parse_arguments
+from tsgkit._parser_options import PARSER_OPTIONS, parser_settings
+from tsgkit._tools import parse as parse_command
+from tsgkit._tools import serve as serve_command
 from tsgkit.errors import UsageError
-from tsgkit.parser_options import PARSER_OPTIONS, parser_settings
 from tsgkit.parsing import ParserSettings
+from tsgkit.parsing._settings import THRESHOLD
 from tsgkit.parsing.objectives import OBJECTIVES, PRODUCTS
-from tsgkit.parsing.settings import THRESHOLD
 from tsgkit.parsing.votes import RULES_THRESHOLD
-from tsgkit.report.limits import ConnectionLimits, Limits
-from tsgkit.report.service import SERVICE_CHANGES
-from tsgkit.tools import parse as parse_command
-from tsgkit.tools import serve as serve_command
+from tsgkit.report._limits import ConnectionLimits, Limits
+from tsgkit.report._service import SERVICE_CHANGES
 
 
 def test_defaults_in_usage_texts_are_those_of_the_settings():

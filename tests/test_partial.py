@@ -5,13 +5,13 @@ import re
 import pytest
 from nltk.tree import Tree
 
+from tsgkit._tools import parse as parse_command
+from tsgkit._tools import train as train_command
 from tsgkit.errors import EXIT_USAGE
-from tsgkit.models.model import Model
-from tsgkit.tools import parse as parse_command
-from tsgkit.tools import train as train_command
+from tsgkit.models._model import Model
 from tsgkit.treebank import load
-from tsgkit.treebank.brackets import format_tree
-from tsgkit.treebank.trees import brackets_of
+from tsgkit.treebank._brackets import format_tree
+from tsgkit.treebank._trees import brackets_of
 
 SHORT = ("--model=tsg", "--iterations=4", "--average=1", "--type-moves=0", "--seed=2", "--checkpoint-every=2")
 

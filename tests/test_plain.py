@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tsgkit.plain import names_of, settings_of
+from tsgkit._plain import names_of, settings_of
 
 
 @dataclass

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from processes import needs_proc, wait_until
 
-from tsgkit.distributed.base import Outcome
-from tsgkit.distributed.isolation import how_it_ended, rescued, run_isolated
+from tsgkit.distributed._base import Outcome
+from tsgkit.distributed._isolation import how_it_ended, rescued, run_isolated
 from tsgkit.errors import UsageError
 
 SPAWNED = """
 import multiprocessing, sys, time
-from tsgkit.distributed.orphans import end_with_parent
+from tsgkit.distributed._orphans import end_with_parent
 
 def work():
     end_with_parent()
@@ -29,7 +29,7 @@ if __name__ == "__main__":
 """
 WATCHING = """
 import os, subprocess, sys, time
-from tsgkit.distributed.orphans import watch_parent
+from tsgkit.distributed._orphans import watch_parent
 if "child" not in sys.argv:
     subprocess.Popen([sys.executable, __file__, "child"])
 else:

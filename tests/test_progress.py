@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from tsgkit.progress import LogLines, progress
+from tsgkit._progress import LogLines, progress
 
 
 class Terminal(io.StringIO):

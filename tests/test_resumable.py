@@ -7,9 +7,9 @@ import os
 
 import pytest
 
+from tsgkit._overwriting import files_of_a_job, note_input
+from tsgkit._resumable import PartialOutput
 from tsgkit.errors import JobError, OverwriteError, UsageError
-from tsgkit.overwriting import files_of_a_job, note_input
-from tsgkit.resumable import PartialOutput
 
 LINES = [f"sentence {number}\n" for number in range(12)]
 JOB = {"models": ["a"], "seed": 0}
@@ -190,7 +190,7 @@ def test_a_full_disk_keeps_what_was_committed(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("tsgkit.resumable.os.fsync", full)
+        patch.setattr("tsgkit._resumable.os.fsync", full)
         with pytest.raises(OSError, match="No space left"):
             run(tmp_path / "out")
     assert json.loads((tmp_path / "out.partial.json").read_text())["n_done"] == 7

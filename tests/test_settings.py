@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from tsgkit.settings import Checked, SettingError
+from tsgkit._settings import Checked, SettingError
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ def test_the_factory_is_found_by_entry_point():
     from importlib.metadata import entry_points  # noqa: PLC0415
 
     (point,) = entry_points(group="spacy_factories", name="tsgkit")
-    assert point.value == "tsgkit.spacy_component:make_component"
+    assert point.value == "tsgkit._spacy_component:make_component"
 
 
 def test_parse_strings_are_those_of_the_parser(nlp, model):

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from tsgkit.streams import MOST_FIRST_LINES, FirstLines, chunks, until_failure
+from tsgkit._streams import MOST_FIRST_LINES, FirstLines, chunks, until_failure
 
 
 def failing(n_items):

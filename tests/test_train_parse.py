@@ -9,15 +9,15 @@ import sys
 import pytest
 from nltk.tree import Tree
 
+from tsgkit._tools import parse as parse_command
+from tsgkit._tools import prepare as prepare_command
+from tsgkit._tools import train as train_command
 from tsgkit.errors import EXIT_USAGE
 from tsgkit.evaluation import evaluate
-from tsgkit.models.model import Model
+from tsgkit.models._model import Model
 from tsgkit.parsing import Parser
-from tsgkit.tools import parse as parse_command
-from tsgkit.tools import prepare as prepare_command
-from tsgkit.tools import train as train_command
 from tsgkit.treebank import Cleaning, load, read_trees
-from tsgkit.treebank.trees import brackets_of
+from tsgkit.treebank._trees import brackets_of
 
 DEV = [Cleaning().apply(tree) for tree in load("village", "dev")]
 SENTENCES = [tree.leaves() for tree in DEV]
@@ -496,8 +496,8 @@ def test_output_to_a_device(run, model, tmp_path):
 def test_eval_and_the_package_load_neither_numpy_nor_nltk(tmp_path):
     (tmp_path / "gold").write_text("(TOP (S (NN dogs) (VB bark)))\n")
     code = (
-        "import sys, tsgkit, tsgkit.cli\n"
-        "assert tsgkit.cli.main(['eval', 'gold', 'gold', '--summary']) == 0\n"
+        "import sys, tsgkit, tsgkit._cli\n"
+        "assert tsgkit._cli.main(['eval', 'gold', 'gold', '--summary']) == 0\n"
         "print(sorted({'numpy', 'nltk'} & set(sys.modules)))\n"
         "assert tsgkit.Parser.__name__ == 'Parser'\n"
     )

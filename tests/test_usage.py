@@ -4,15 +4,15 @@ import importlib
 
 import pytest
 
-from tsgkit import plugins
-from tsgkit.model_options import with_defaults
+from tsgkit import _plugins
+from tsgkit._model_options import with_defaults
+from tsgkit._usage import command_names, usage_text, with_choices
 from tsgkit.registry import Registry
-from tsgkit.usage import command_names, usage_text, with_choices
 
 
 @pytest.mark.parametrize("name", command_names())
 def test_the_text_is_the_docstring_of_the_command(name):
-    assert with_defaults(usage_text(name)) == importlib.import_module(f"tsgkit.tools.{name}").__doc__.strip()
+    assert with_defaults(usage_text(name)) == importlib.import_module(f"tsgkit._tools.{name}").__doc__.strip()
 
 
 @pytest.mark.parametrize("name", command_names())
@@ -32,7 +32,7 @@ def test_a_line_that_becomes_too_long_is_wrapped():
 
 
 def test_every_part_in_the_tables_can_be_loaded():
-    tables = [value for value in vars(plugins).values() if isinstance(value, Registry)]
+    tables = [value for value in vars(_plugins).values() if isinstance(value, Registry)]
     assert len(tables) >= 7
     for table in tables:
         assert all(table[name] is not None for name in table.built_in)

@@ -26,15 +26,15 @@ from collections.abc import Iterator, Sequence
 
 from nltk.tree import Tree
 
-from tsgkit.cli import choice, command, integer, parse_arguments
-from tsgkit.drawing.terminal import columns, outline_lines, printable, wants_colour
+from tsgkit._cli import choice, command, integer, parse_arguments
+from tsgkit._files import open_output
+from tsgkit._options import parameters_of
+from tsgkit.drawing._terminal import columns, outline_lines, printable, wants_colour
 from tsgkit.errors import UsageError
+from tsgkit.evaluation._parameters import Parameters
 from tsgkit.evaluation.differences import Difference, Differences, ScoredBracket, find_differences, phrases
-from tsgkit.evaluation.parameters import Parameters
-from tsgkit.files import open_output
-from tsgkit.options import parameters_of
-from tsgkit.report.comparison import comparison_page, marked_drawing
-from tsgkit.treebank.trees import words
+from tsgkit.report._comparison import comparison_page, marked_drawing
+from tsgkit.treebank._trees import words
 
 COLOURS = ("auto", "always", "never")
 SYSTEMS = ("A", "B")

@@ -15,9 +15,9 @@ Options:
 
 import sys
 
-from tsgkit.cli import command, parse_arguments
-from tsgkit.completion import SCRIPTS
-from tsgkit.files import open_output
+from tsgkit._cli import command, parse_arguments
+from tsgkit._completion import SCRIPTS
+from tsgkit._files import open_output
 
 
 @command

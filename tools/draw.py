@@ -37,18 +37,18 @@ from typing import Any
 
 from nltk.tree import Tree
 
-from tsgkit.cli import choice, command, parse_arguments
+from tsgkit._cli import choice, command, parse_arguments
+from tsgkit._options import head_rules_of, optional_integer, preset_of
 from tsgkit.drawing import Drawing
-from tsgkit.drawing.arcs import ArcDrawing
-from tsgkit.drawing.terminal import wants_colour
+from tsgkit.drawing._arcs import ArcDrawing
+from tsgkit.drawing._terminal import wants_colour
 from tsgkit.errors import UsageError
-from tsgkit.models.model import Model
-from tsgkit.options import head_rules_of, optional_integer, preset_of
-from tsgkit.parsing.known_tree import NoDerivationError
+from tsgkit.models._model import Model
+from tsgkit.parsing._known_tree import NoDerivationError
 from tsgkit.report import Deriver
-from tsgkit.report.drawings import FORMATS, format_of, write_drawings
+from tsgkit.report._drawings import FORMATS, format_of, write_drawings
 from tsgkit.treebank import read_trees
-from tsgkit.treebank.heads import PENN, HeadRules
+from tsgkit.treebank._heads import PENN, HeadRules
 
 COLOURS = ("auto", "always", "never")
 

@@ -28,11 +28,11 @@ import io
 import sys
 from typing import Any
 
-from tsgkit.cli import command, integer, parse_arguments
+from tsgkit._cli import command, integer, parse_arguments
 from tsgkit.errors import EXIT_FAILED, UsageError, one_of
-from tsgkit.evaluation import Comparison, Evaluation, compare, load_parameters, report
-from tsgkit.evaluation.evalb import parameter_warnings, read_source, score
-from tsgkit.evaluation.parameters import DEFAULT_PARAMETERS, Parameters, parameters_named
+from tsgkit.evaluation import Comparison, Evaluation, _report, compare, load_parameters
+from tsgkit.evaluation._evalb import parameter_warnings, read_source, score
+from tsgkit.evaluation._parameters import DEFAULT_PARAMETERS, Parameters, parameters_named
 
 BREAKDOWNS = ("label", "length")
 
@@ -74,7 +74,7 @@ def parameters_of(arguments: dict[str, Any]) -> Parameters:
     """The parameters of --params, or else of --treebank, or else the default."""
     if arguments["--params"] is not None or arguments["--treebank"] is None:
         return load_parameters(arguments["--params"] or DEFAULT_PARAMETERS)
-    from tsgkit.treebank.presets import load_preset  # noqa: PLC0415 - imports nltk, which nothing else here needs
+    from tsgkit.treebank._presets import load_preset  # noqa: PLC0415 - imports nltk, which nothing else here needs
 
     return parameters_named(load_preset(arguments["--treebank"]).parameters)
 
@@ -130,9 +130,9 @@ def write_text(evaluation: Evaluation, *, summary_only: bool) -> None:
 def write_breakdowns(evaluation: Evaluation, breakdowns: list[str], title: str = "") -> None:
     for index, name in enumerate(breakdowns):
         if name == "label":
-            table = report.label_table(evaluation.by_label(), evaluation.confusions())
+            table = _report.label_table(evaluation.by_label(), evaluation.confusions())
         else:
-            table = report.length_table(evaluation.by_length())
+            table = _report.length_table(evaluation.by_length())
         sys.stdout.write(f"{'' if index else title}\n{table}")
 
 
@@ -146,10 +146,10 @@ def write_json(
     for evaluation in evaluations:
         system = evaluation.to_dict(sentences=sentences)
         if "label" in breakdowns:
-            system["by_label"] = [report.score_dict(row) for row in evaluation.by_label()]
+            system["by_label"] = [_report.score_dict(row) for row in evaluation.by_label()]
             system["confusions"] = [asdict(row) for row in evaluation.confusions()]
         if "length" in breakdowns:
-            system["by_length"] = [report.score_dict(row) for row in evaluation.by_length()]
+            system["by_length"] = [_report.score_dict(row) for row in evaluation.by_length()]
         systems.append(system)
     result = systems[0]
     if comparison:

@@ -28,13 +28,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 
-from tsgkit.cli import command, integer, parse_arguments
+from tsgkit._cli import command, integer, parse_arguments
+from tsgkit._files import open_output
+from tsgkit._progress import progress
 from tsgkit.errors import UsageError
-from tsgkit.files import open_output
-from tsgkit.progress import progress
 from tsgkit.treebank.synthetic import Derivation, generate_derivations, synthetic_grammar
-from tsgkit.treebank.synthetic.derivations import SHORTEST_MAX_LENGTH
-from tsgkit.treebank.synthetic.grammar import LARGEST_VOCABULARY
+from tsgkit.treebank.synthetic._derivations import SHORTEST_MAX_LENGTH
+from tsgkit.treebank.synthetic._grammar import LARGEST_VOCABULARY
 
 
 @command

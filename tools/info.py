@@ -18,12 +18,12 @@ import os
 import sys
 from typing import Any
 
-from tsgkit.archive import ArchiveError, archive_header, is_archive
-from tsgkit.cli import command, parse_arguments
+from tsgkit._archive import ArchiveError, archive_header, is_archive
+from tsgkit._cli import command, parse_arguments
+from tsgkit._files import open_output
 from tsgkit.errors import EXIT_USAGE, TsgkitError
-from tsgkit.files import open_output
-from tsgkit.treebank.sources import NLTK_PREFIX, find_files, read_trees, recognised_format
-from tsgkit.treebank.trees import words
+from tsgkit.treebank._sources import NLTK_PREFIX, find_files, read_trees, recognised_format
+from tsgkit.treebank._trees import words
 
 # By the end of the name: files that tsgkit writes beside others.
 BESIDE = {

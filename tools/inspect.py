@@ -44,18 +44,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
-from tsgkit.cli import choice, command, integer, number, parse_arguments
+from tsgkit._cli import choice, command, integer, number, parse_arguments
+from tsgkit._files import open_output
+from tsgkit._options import preset_of
 from tsgkit.errors import UsageError
-from tsgkit.files import open_output
 from tsgkit.inference.entry import entry_of, fragments_of
-from tsgkit.models.fragments import KINDS, SORTS, FragmentTable, with_bare_foot
-from tsgkit.models.model import Model
-from tsgkit.models.subcategories import SubcategoryTable
-from tsgkit.options import preset_of
-from tsgkit.parsing.known_tree import NoDerivationError
-from tsgkit.report.derivation import Derivation, Deriver
+from tsgkit.models._fragments import KINDS, SORTS, FragmentTable, with_bare_foot
+from tsgkit.models._model import Model
+from tsgkit.models._subcategories import SubcategoryTable
+from tsgkit.parsing._known_tree import NoDerivationError
+from tsgkit.report._derivation import Derivation, Deriver
 from tsgkit.treebank import read_trees
-from tsgkit.treebank.fragments import format_fragment
+from tsgkit.treebank._fragments import format_fragment
 
 FORMATS = ("brackets", "json", "discodop")
 FILTERS = ("--root", "--contains", "--min-count", "--min-size", "--lexicalised", "--examples")

@@ -91,27 +91,27 @@ from typing import Any, Protocol, TextIO
 from nltk.tree import Tree
 
 from tsgkit import __version__
-from tsgkit.archive import ZIP_START, file_content
-from tsgkit.cli import choice, command, integer, parse_arguments
+from tsgkit._archive import ZIP_START, file_content
+from tsgkit._cli import choice, command, integer, parse_arguments
+from tsgkit._files import open_output
+from tsgkit._options import backend_of, head_rules_of, parameters_of, preset_of, require_one
+from tsgkit._overwriting import note_input
+from tsgkit._parser_options import parser_settings
+from tsgkit._progress import progress
+from tsgkit._resumable import PartialOutput
+from tsgkit._streams import chunks
+from tsgkit._usage import with_registered
 from tsgkit.distributed import Backend
 from tsgkit.errors import TreebankError, UsageError
 from tsgkit.evaluation import Parameters, evaluate
-from tsgkit.evaluation.evalb import parameter_warnings
-from tsgkit.files import open_output
-from tsgkit.models.model import Model
-from tsgkit.options import backend_of, head_rules_of, parameters_of, preset_of, require_one
-from tsgkit.overwriting import note_input
-from tsgkit.parser_options import parser_settings
-from tsgkit.parsing.lines import ChunkRescue, ParsedLine, ParsePlan, parse_chunk, shared_models
-from tsgkit.parsing.product import parser_of
-from tsgkit.progress import progress
-from tsgkit.resumable import PartialOutput
-from tsgkit.streams import chunks
+from tsgkit.evaluation._evalb import parameter_warnings
+from tsgkit.models._model import Model
+from tsgkit.parsing._lines import ChunkRescue, ParsedLine, ParsePlan, parse_chunk, shared_models
+from tsgkit.parsing._product import parser_of
 from tsgkit.treebank import read_trees
-from tsgkit.treebank.heads import PENN
-from tsgkit.treebank.sources import decode_lines
-from tsgkit.treebank.trees import is_preterminal, preorder
-from tsgkit.usage import with_registered
+from tsgkit.treebank._heads import PENN
+from tsgkit.treebank._sources import decode_lines
+from tsgkit.treebank._trees import is_preterminal, preorder
 
 __doc__ = with_registered(__doc__)
 HERE = "here"
@@ -168,7 +168,7 @@ def with_heads_of_model(plan: ParsePlan, arguments: dict[str, Any], models: Mode
 
 
 class Output(Protocol):
-    """What trees are written to; a `tsgkit.resumable.PartialOutput` is one."""
+    """What trees are written to; a `tsgkit._resumable.PartialOutput` is one."""
 
     n_done: int
     n_resumed: int

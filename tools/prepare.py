@@ -76,11 +76,9 @@ from typing import Any
 
 from nltk.tree import Tree
 
-from tsgkit.cli import choice, command, integer, parse_arguments
-from tsgkit.errors import UsageError
-from tsgkit.files import open_output
-from tsgkit.models.model import Model
-from tsgkit.options import (
+from tsgkit._cli import choice, command, integer, parse_arguments
+from tsgkit._files import open_output
+from tsgkit._options import (
     binarization_of,
     cleaning_of,
     facts_of_treebank,
@@ -89,16 +87,18 @@ from tsgkit.options import (
     reading_of,
     unknown_of,
 )
-from tsgkit.overwriting import note_output
-from tsgkit.progress import progress
+from tsgkit._overwriting import note_output
+from tsgkit._progress import progress
+from tsgkit._usage import with_registered
+from tsgkit.errors import UsageError
+from tsgkit.models._model import Model
 from tsgkit.treebank import Binarization, Cleaning, Lexicon, UnknownWords, prepare, write_trees
-from tsgkit.treebank.dependencies import write_conllu
+from tsgkit.treebank._dependencies import write_conllu
+from tsgkit.treebank._heads import PENN, HeadRules
+from tsgkit.treebank._prepare import Preparation, preparation_of, sample_trees, split_trees, statistics
+from tsgkit.treebank._presets import load_preset, preset_names
+from tsgkit.treebank._trees import words
 from tsgkit.treebank.formats import WRITERS
-from tsgkit.treebank.heads import PENN, HeadRules
-from tsgkit.treebank.prepare import Preparation, preparation_of, sample_trees, split_trees, statistics
-from tsgkit.treebank.presets import load_preset, preset_names
-from tsgkit.treebank.trees import words
-from tsgkit.usage import with_registered
 
 __doc__ = with_registered(__doc__)
 PARTS = {2: ("train", "test"), 3: ("train", "dev", "test")}

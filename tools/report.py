@@ -29,18 +29,18 @@ import sys
 import time
 from typing import Any
 
-from tsgkit.cli import command, integer, parse_arguments
-from tsgkit.evaluation.evalb import parameter_warnings
-from tsgkit.files import open_output
-from tsgkit.models.model import Model
-from tsgkit.options import parameters_of, preset_of
+from tsgkit._cli import command, integer, parse_arguments
+from tsgkit._files import open_output
+from tsgkit._options import parameters_of, preset_of
+from tsgkit._progress import progress
+from tsgkit.evaluation._evalb import parameter_warnings
+from tsgkit.models._model import Model
 from tsgkit.parsing import Parse
-from tsgkit.parsing.product import parser_of
-from tsgkit.progress import progress
+from tsgkit.parsing._product import parser_of
+from tsgkit.report._side_by_side import grouped, side_by_side_page
 from tsgkit.report.model_report import Report, ReportSettings
-from tsgkit.report.side_by_side import grouped, side_by_side_page
 from tsgkit.treebank import read_trees
-from tsgkit.treebank.trees import words
+from tsgkit.treebank._trees import words
 
 
 def parsed(arguments: dict[str, Any], models: list[Model]) -> dict[str, Any]:

@@ -41,14 +41,14 @@ import socket
 import sys
 from typing import Any
 
-from tsgkit.cli import command, integer, number, parse_arguments
+from tsgkit._cli import command, integer, number, parse_arguments
+from tsgkit._options import head_rules_of, preset_of
+from tsgkit._parser_options import parser_settings
 from tsgkit.errors import UsageError
-from tsgkit.models.model import Model
-from tsgkit.options import head_rules_of, preset_of
-from tsgkit.parser_options import parser_settings
-from tsgkit.report.examples import Examples
-from tsgkit.report.limits import ConnectionLimits, Limits
-from tsgkit.report.service import SERVICE_CHANGES, ParseService
+from tsgkit.models._model import Model
+from tsgkit.report._examples import Examples
+from tsgkit.report._limits import ConnectionLimits, Limits
+from tsgkit.report._service import SERVICE_CHANGES, ParseService
 from tsgkit.treebank import read_trees
 
 # Threads of the server beyond those of requests that are at work or wait: they refuse what is too much, and send files.
@@ -104,8 +104,8 @@ def main(argv: list[str]) -> int:
     if port > 65535:
         raise UsageError(f"--port={port}: must be at most 65535")
     try:
-        from tsgkit.report.connections import create_server  # noqa: PLC0415 - an optional extra
-        from tsgkit.report.web import HostCheck, create_app  # noqa: PLC0415
+        from tsgkit.report._connections import create_server  # noqa: PLC0415 - an optional extra
+        from tsgkit.report._web import HostCheck, create_app  # noqa: PLC0415
     except ImportError as error:
         raise UsageError(f"serve needs {str(error.name).partition('.')[0]}: pip install 'tsgkit[web]'") from None
     limits, asked = limits_of(arguments)

@@ -170,21 +170,9 @@ from typing import Any
 from nltk.tree import Tree
 
 from tsgkit import __version__
-from tsgkit.cli import command, integer, number, parse_arguments
-from tsgkit.distributed import Backend
-from tsgkit.errors import EXIT_FAILED, EXIT_INTERRUPTED, UsageError
-from tsgkit.evaluation.evalb import parameter_warnings
-from tsgkit.evaluation.report import columns
-from tsgkit.inference.budget import within
-from tsgkit.inference.chains import Chain, Chains, Plan, chain_path
-from tsgkit.inference.checkpoint import checkpoint_path, saved_settings
-from tsgkit.inference.convergence import Diagnosis
-from tsgkit.inference.entry import MODELS, ModelEntry
-from tsgkit.inference.start import Start
-from tsgkit.model_options import fill_preparation, model_settings, option_of, recipe_of, with_defaults
-from tsgkit.models.model import Model
-from tsgkit.models.open_trees import OpenCorpus, OpenSentence, induced_corpus, with_open_sentences
-from tsgkit.options import (
+from tsgkit._cli import command, integer, number, parse_arguments
+from tsgkit._model_options import fill_preparation, model_settings, option_of, recipe_of, with_defaults
+from tsgkit._options import (
     Reading,
     backend_of,
     binarization_of,
@@ -196,15 +184,27 @@ from tsgkit.options import (
     seed_of,
     unknown_of,
 )
-from tsgkit.parsing.held_out import held_out_score, score_model
-from tsgkit.progress import progress
+from tsgkit._progress import progress
+from tsgkit._usage import with_registered
+from tsgkit.distributed import Backend
+from tsgkit.errors import EXIT_FAILED, EXIT_INTERRUPTED, UsageError
+from tsgkit.evaluation._evalb import parameter_warnings
+from tsgkit.evaluation._report import columns
+from tsgkit.inference._budget import within
+from tsgkit.inference._chains import Chain, Chains, Plan, chain_path
+from tsgkit.inference._checkpoint import checkpoint_path, saved_settings
+from tsgkit.inference._convergence import Diagnosis
+from tsgkit.inference._start import Start
+from tsgkit.inference.entry import MODELS, ModelEntry
+from tsgkit.models._model import Model
+from tsgkit.models._open_trees import OpenCorpus, OpenSentence, induced_corpus, with_open_sentences
+from tsgkit.parsing._held_out import held_out_score, score_model
 from tsgkit.raw_text import RawSentences, RawTextSettings, Teaching
 from tsgkit.treebank import Binarization, FlatCorpus, Lexicon, UnknownWords, prepare
+from tsgkit.treebank._partial import bracketed_sentence
+from tsgkit.treebank._prepare import preparation_of, share_of_repeats
+from tsgkit.treebank._sources import decode_lines
 from tsgkit.treebank.formats import ENCODING
-from tsgkit.treebank.partial import bracketed_sentence
-from tsgkit.treebank.prepare import preparation_of, share_of_repeats
-from tsgkit.treebank.sources import decode_lines
-from tsgkit.usage import with_registered
 
 __doc__ = with_defaults(with_registered(__doc__))
 # From this share of phrases on, a message says that parsers do not find chains that repeat a label.

@@ -21,16 +21,16 @@ __version__ = "0.1.0"
 
 # Where each name is defined.
 _HOMES = {
-    "train": "tsgkit.api",
-    "load": "tsgkit.api",
-    "parse": "tsgkit.api",
-    "evaluate": "tsgkit.api",
-    "read_trees": "tsgkit.api",
-    "draw": "tsgkit.api",
-    "CFG": "tsgkit.estimators",
-    "TSG": "tsgkit.estimators",
-    "InsertionTSG": "tsgkit.estimators",
-    "SRTSG": "tsgkit.estimators",
+    "train": "tsgkit._api",
+    "load": "tsgkit._api",
+    "parse": "tsgkit._api",
+    "evaluate": "tsgkit._api",
+    "read_trees": "tsgkit._api",
+    "draw": "tsgkit._api",
+    "CFG": "tsgkit._estimators",
+    "TSG": "tsgkit._estimators",
+    "InsertionTSG": "tsgkit._estimators",
+    "SRTSG": "tsgkit._estimators",
     "Parser": "tsgkit.parsing",
     "ParserSettings": "tsgkit.parsing",
     "Parse": "tsgkit.parsing",
@@ -60,8 +60,8 @@ __all__ = [
 ]
 
 if _typing.TYPE_CHECKING:
-    from tsgkit.api import draw, evaluate, load, parse, read_trees, train
-    from tsgkit.estimators import CFG, SRTSG, TSG, InsertionTSG
+    from tsgkit._api import draw, evaluate, load, parse, read_trees, train
+    from tsgkit._estimators import CFG, SRTSG, TSG, InsertionTSG
     from tsgkit.evaluation import Evaluation
     from tsgkit.parsing import Parse, Parser, ParserSettings
     from tsgkit.treebank import Binarization, Cleaning, UnknownWords

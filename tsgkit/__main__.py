@@ -2,6 +2,6 @@
 
 import sys
 
-from tsgkit.cli import main
+from tsgkit._cli import main
 
 sys.exit(main())

@@ -1,4 +1,4 @@
-from tsgkit.evaluation.parameters import Parameters
+from tsgkit.evaluation._parameters import Parameters
 
 class Labels:
     def __init__(self, parameters: Parameters) -> None: ...

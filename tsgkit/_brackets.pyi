@@ -1,4 +1,4 @@
-from tsgkit.evaluation.parameters import Parameters
+from tsgkit.evaluation._parameters import Parameters
 
 ROW_FIELDS: tuple[str, ...]
 PROBLEM_KINDS: tuple[str, ...]

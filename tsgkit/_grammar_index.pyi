@@ -1,7 +1,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from tsgkit.grammar.weighted import WeightedGrammar
+from tsgkit.grammar._weighted import WeightedGrammar
 
 class GrammarIndex:
     def __init__(self, grammar: WeightedGrammar) -> None: ...

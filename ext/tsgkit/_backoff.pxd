@@ -313,7 +313,7 @@ cdef inline double unseat_at(BackOff* b, const Address* address, Rng* rng, Seati
 # ---- all restaurants ------------------------------------------------------------------------------------------------
 
 # Copy what comes from Python: the rules of a `TreeArrays` that was validated, the labels of the refined symbols, a
-# `tsgkit.models.back_off.Levels`, what the base distributions are made of, and a `tsgkit.models.suffixes.ClassLevels`,
+# `tsgkit.models.back_off.Levels`, what the base distributions are made of, and a `tsgkit.models._suffixes.ClassLevels`,
 # or None for one level whose classes are equally probable. Raises ValueError unless it is valid.
 cdef int copy_rules(BackOff* b, object trees, object symbol_label, object levels, object rule_base, object rule_class,
                     object lexical_share, object class_word_base, object class_levels) except -1

@@ -5,7 +5,7 @@ Kernels use the functions of ``_backoff.pxd`` inline, where the model is describ
 
 import numpy as np
 
-from tsgkit.checks import require_discounts, require_strengths
+from tsgkit._checks import require_discounts, require_strengths
 
 from libcpp.vector cimport vector
 

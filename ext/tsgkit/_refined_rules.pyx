@@ -431,7 +431,7 @@ cdef class RuleHierarchy:
         The share of words among the rules of a label, where words have classes.
     class_word_base : array of float, one per class
         P0 of each word of a class.
-    class_levels : tsgkit.models.suffixes.ClassLevels, optional
+    class_levels : tsgkit.models._suffixes.ClassLevels, optional
         What the classes of a label back off to; unless given, all classes are equally probable.
 
     Notes

@@ -9,7 +9,7 @@ import numpy as np
 
 from tsgkit._backoff import level_number
 from tsgkit._refined_rules import validate_order
-from tsgkit.checks import checked_rows, count_customers, require_discounts, require_strengths
+from tsgkit._checks import checked_rows, count_customers, require_discounts, require_strengths
 
 from libc.stdint cimport int16_t, int32_t, uint64_t
 from libcpp.vector cimport vector
@@ -76,7 +76,7 @@ cdef class RefinedSampler:
         The share of words among the rules of a label, where words have classes.
     class_word_base : array of float, one per class
         P0 of each word of a class.
-    class_levels : tsgkit.models.suffixes.ClassLevels, optional
+    class_levels : tsgkit.models._suffixes.ClassLevels, optional
         What the classes of a label back off to; unless given, all classes are equally probable.
     seed : int
     """

@@ -10,7 +10,7 @@ from itertools import pairwise
 import numpy as np
 
 from tsgkit._backoff import level_number
-from tsgkit.checks import checked_rows
+from tsgkit._checks import checked_rows
 
 from libc.stdint cimport uint8_t, uint64_t
 from libcpp.vector cimport vector
@@ -57,7 +57,7 @@ cdef class SplitSampler:
         The share of words among the rules of a label, where words have classes.
     class_word_base : array of float, one per class
         P0 of each word of a class.
-    class_levels : tsgkit.models.suffixes.ClassLevels, optional
+    class_levels : tsgkit.models._suffixes.ClassLevels, optional
         What the classes of a label back off to; unless given, all classes are equally probable.
     seed : int
     """

@@ -7,7 +7,7 @@ state is described in ``_tsg_state.pxd``, the moves in `_tsg_blocked`, `_tsg_loc
 
 import numpy as np
 
-from tsgkit.checks import checked_rows, count_customers, require_discounts, require_strengths
+from tsgkit._checks import checked_rows, count_customers, require_discounts, require_strengths
 
 from libc.stdint cimport int32_t, uint8_t, uint64_t
 from libcpp.vector cimport vector

@@ -1,7 +1,7 @@
 """Metropolis-Hastings over whole trees with their derivations, where trees are not known.
 
 For a sentence whose tree is unknown, or known in part, a tree and its derivation are drawn together from the chart of
-the frozen grammar (`tsgkit.inference.open_trees`), under the brackets that are known. With z the present tree and
+the frozen grammar (`tsgkit.inference._open_trees`), under the brackets that are known. With z the present tree and
 derivation and z' the new ones, the proposal is accepted with probability
 
     min(1, [ P(z') / q(z') ] [ q(z) / P(z) ])        q(z) = prod_e (w_e + b P0(e)) / I(words, brackets)

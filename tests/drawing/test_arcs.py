@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 import pytest
 
 import tsgkit
-from tsgkit.drawing.arcs import ArcDrawing
+from tsgkit.drawing._arcs import ArcDrawing
 from tsgkit.errors import UsageError
-from tsgkit.treebank.dependencies import Dependency
+from tsgkit.treebank._dependencies import Dependency
 
 TREE = "(S (NP (DT the) (JJ old) (NN <man>)) (VP (VBD smiled)))"
 

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from nltk.tree import Tree
 
 from tsgkit.drawing import Drawing
-from tsgkit.drawing.colours import HUES, assign_colours
-from tsgkit.drawing.svg import node_width
-from tsgkit.drawing.terminal import columns, outline, wants_colour
-from tsgkit.drawing.trees import confidences, lay_out
-from tsgkit.treebank.fragments import read_fragment
+from tsgkit.drawing._colours import HUES, assign_colours
+from tsgkit.drawing._svg import node_width
+from tsgkit.drawing._terminal import columns, outline, wants_colour
+from tsgkit.drawing._trees import confidences, lay_out
+from tsgkit.treebank._fragments import read_fragment
 
 SVG = "{http://www.w3.org/2000/svg}"
 NASTY = "<script>alert(1)</script>&\"'"

@@ -3,8 +3,8 @@
 import pytest
 
 from tsgkit.evaluation import evaluate
-from tsgkit.evaluation.evalb import parameter_warnings
-from tsgkit.evaluation.parameters import Parameters
+from tsgkit.evaluation._evalb import parameter_warnings
+from tsgkit.evaluation._parameters import Parameters
 
 GOLD = "(TOP (SBARQ (WHNP (WP What)) (SQ (VBZ is) (NP (DT a) (NN tsg))) (. ?)))"
 # The parser takes the mark for a noun, which EVALB does not delete.

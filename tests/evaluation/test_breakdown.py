@@ -1,7 +1,7 @@
-"""`tsgkit.evaluation.breakdown`: scores by label and by length, and label confusions."""
+"""`tsgkit.evaluation._breakdown`: scores by label and by length, and label confusions."""
 
 from tsgkit.evaluation import Confusion, LabelScore, LengthScore, evaluate
-from tsgkit.evaluation.breakdown import scores_by_length
+from tsgkit.evaluation._breakdown import scores_by_length
 
 GOLD = "(TOP (S (NP (DT the) (NN dog)) (VP (VBD ran) (ADVP (RB away)))))"
 TEST = "(TOP (S (NP (DT the) (NN dog)) (VP (VBD ran) (NP (RB away)))))"

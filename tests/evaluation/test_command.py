@@ -214,7 +214,7 @@ def test_other_scripts_whatever_the_locale(files, tsgkit, monkeypatch):
 def test_imports_stay_light(files):
     """The command must not spend its time on imports: no numpy, no nltk."""
     code = (
-        "import sys; from tsgkit.cli import main; main(['eval', 'gold', 'test']); "
+        "import sys; from tsgkit._cli import main; main(['eval', 'gold', 'test']); "
         "sys.exit(bool({'numpy', 'nltk', 'tqdm', 'json'} & set(sys.modules)))"
     )
     subprocess.run([sys.executable, "-c", code], cwd=files, capture_output=True, check=True)

@@ -9,7 +9,7 @@ from tsgkit.errors import TreebankError
 from tsgkit.evaluation import evaluate, load_parameters
 from tsgkit.evaluation.differences import find_differences, mark_brackets, phrases
 from tsgkit.treebank import Cleaning, load
-from tsgkit.treebank.trees import is_preterminal, preorder, words
+from tsgkit.treebank._trees import is_preterminal, preorder, words
 
 GOLD = [Cleaning().apply(tree) for tree in load("village", "dev")]
 LABELS = ("NP", "VP", "ADVP", "PRT", "S", "TOP", "NP-SBJ")

@@ -1,4 +1,4 @@
-"""`tsgkit.evaluation.evalb`: what a program calls; and the examples in the docstrings of the package."""
+"""`tsgkit.evaluation._evalb`: what a program calls; and the examples in the docstrings of the package."""
 
 import doctest
 import gzip
@@ -122,7 +122,7 @@ def test_progress_counts_the_bytes_of_both_files(monkeypatch):
         return bar
 
     bar = Bar()
-    monkeypatch.setattr("tsgkit.progress.progress", progress)
-    monkeypatch.setattr("tsgkit.evaluation.evalb.BATCH_SIZE", 2)
+    monkeypatch.setattr("tsgkit._progress.progress", progress)
+    monkeypatch.setattr("tsgkit.evaluation._evalb.BATCH_SIZE", 2)
     assert evaluate([GOLD] * 3, [TEST] * 4, quiet=False) == evaluate([GOLD] * 3, [TEST] * 4)
     assert bar.n == bar.total == 3 * (len(GOLD) + 1) + 4 * (len(TEST) + 1)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from reference.evalb import score_files, score_line
 
 from tsgkit.evaluation import Parameters, evaluate, load_parameters
-from tsgkit.evaluation.evalb import score
+from tsgkit.evaluation._evalb import score
 
 LABELS = ["S", "NP", "NP-SBJ", "S=2", "ADVP", "PRT", "PRT-1", "TOP", "", "-NONE-", "A|B", "日本"]
 TAGS = ["NN", "DT", ",", ".", ":", "``", "''", "POS", "-NONE-", "ADVP", "PRT", "NN-1", ""]

@@ -1,11 +1,11 @@
-"""`tsgkit.evaluation.parameters`: EVALB's parameter files."""
+"""`tsgkit.evaluation._parameters`: EVALB's parameter files."""
 
 import gzip
 
 import pytest
 
 from tsgkit.evaluation import ParameterError, Parameters, load_parameters
-from tsgkit.evaluation.parameters import parse_parameters
+from tsgkit.evaluation._parameters import parse_parameters
 
 COLLINS_DELETES = ("TOP", "-NONE-", ",", ":", "``", "''", ".")
 

@@ -1,9 +1,9 @@
-"""`tsgkit.evaluation.report`: tables and plain values. `test_command` has whole outputs, `test_quirks` EVALB's."""
+"""`tsgkit.evaluation._report`: tables and plain values. `test_command` has whole outputs, `test_quirks` EVALB's."""
 
 import json
 
 from tsgkit.evaluation import compare, evaluate
-from tsgkit.evaluation.report import columns, comparison, label_table, length_table, score_dict, table_foot
+from tsgkit.evaluation._report import columns, comparison, label_table, length_table, score_dict, table_foot
 
 GOLD = ["( (S (NP (DT the) (NN dog)) (VP (VBD ran))))", "(S (X a))"]
 TEST = ["( (S (NP (DT the)) (VP (NN dog) (VBD ran))))", ""]

@@ -13,7 +13,7 @@ import pytest
 
 from tsgkit._brackets import ROW_FIELDS, Scorer, format_table
 from tsgkit.evaluation import load_parameters
-from tsgkit.evaluation.evalb import score
+from tsgkit.evaluation._evalb import score
 
 N_FIELDS = len(ROW_FIELDS)
 

@@ -1,9 +1,9 @@
-"""`tsgkit.evaluation.scores`: rates computed from totals."""
+"""`tsgkit.evaluation._scores`: rates computed from totals."""
 
 import pytest
 
 from tsgkit.evaluation import Score, StrictScore
-from tsgkit.evaluation.scores import BracketCounts, percent
+from tsgkit.evaluation._scores import BracketCounts, percent
 
 SCORE = Score(
     gold=8,

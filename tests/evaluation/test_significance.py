@@ -1,11 +1,11 @@
-"""`tsgkit.evaluation.significance` and the compiled `_bootstrap`: the paired bootstrap."""
+"""`tsgkit.evaluation._significance` and the compiled `_bootstrap`: the paired bootstrap."""
 
 import numpy as np
 import pytest
 
 from tsgkit.errors import TreebankError
 from tsgkit.evaluation import compare, evaluate
-from tsgkit.evaluation.significance import f_measures, paired_bootstrap, resample_differences
+from tsgkit.evaluation._significance import f_measures, paired_bootstrap, resample_differences
 
 
 def random_counts(seed: int, n_sentences: int, recall: float) -> np.ndarray:

@@ -7,10 +7,10 @@ import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 
-from tsgkit import plugins
+from tsgkit import _plugins
 from tsgkit.inference.entry import MODELS
 from tsgkit.registry import Registry
-from tsgkit.report.panels import PANELS
+from tsgkit.report._panels import PANELS
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples" / "extending"
 
@@ -52,7 +52,7 @@ def install(folder, monkeypatch, module, text, points):
 
 def find_entry_points(monkeypatch):
     """Let all registries look for entry points again, which they do once in a process otherwise."""
-    registries = [MODELS, PANELS, *(each for each in vars(plugins).values() if isinstance(each, Registry))]
+    registries = [MODELS, PANELS, *(each for each in vars(_plugins).values() if isinstance(each, Registry))]
     for registry in registries:
         found = {point.name: point for point in entry_points(group=registry.group)}
         monkeypatch.setitem(vars(registry), "_installed", found)

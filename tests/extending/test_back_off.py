@@ -25,11 +25,11 @@ from reference.split_setting import (
 from tsgkit._grammar_index import GrammarIndex
 from tsgkit._tree_score import TreeScorer
 from tsgkit.errors import UsageError
-from tsgkit.inference.srtsg import SrSettings
-from tsgkit.inference.training import Training
+from tsgkit.inference._srtsg import SrSettings
+from tsgkit.inference._training import Training
+from tsgkit.models._model import Model
+from tsgkit.models._srtsg import split_levels
 from tsgkit.models.back_off import BACK_OFFS, RefinedSymbols
-from tsgkit.models.model import Model
-from tsgkit.models.srtsg import split_levels
 from tsgkit.parsing import Parser
 from tsgkit.treebank import Binarization, UnknownWords, load, prepare
 

@@ -11,14 +11,14 @@ from reference import pyp
 from reference.tsg import Reference
 
 from tsgkit._tsg_sampler import TsgSampler
+from tsgkit.inference._insertion import InsertionSettings
+from tsgkit.inference._srtsg import SrSettings
+from tsgkit.inference._training import Training
+from tsgkit.inference._tsg import TsgSettings
 from tsgkit.inference.entry import entry_of
-from tsgkit.inference.insertion import InsertionSettings
-from tsgkit.inference.srtsg import SrSettings
-from tsgkit.inference.training import Training
-from tsgkit.inference.tsg import TsgSettings
-from tsgkit.models.base_distributions import BASE_DISTRIBUTIONS, with_base
+from tsgkit.models._base_distributions import BASE_DISTRIBUTIONS, with_base
+from tsgkit.models._srtsg import Subcategories, raw_probabilities, refinements
 from tsgkit.models.rules import number_rules
-from tsgkit.models.srtsg import Subcategories, raw_probabilities, refinements
 from tsgkit.treebank import Binarization, FlatCorpus, UnknownWords, load, prepare
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "extending" / "base_distribution.py"

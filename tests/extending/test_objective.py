@@ -8,11 +8,11 @@ import pytest
 from extending.plugins import install_example, load_example
 from parsing.conftest import ATTACHED, ATTACHMENT, NUMBERS, model_of, trees_by_enumeration
 
-from tsgkit.models.cfg import cfg_model
+from tsgkit.models._cfg import cfg_model
 from tsgkit.parsing import Parser, ParserSettings
 from tsgkit.parsing.objectives import OBJECTIVES
 from tsgkit.treebank import Binarization, Cleaning, UnknownWords, load, prepare
-from tsgkit.treebank.trees import brackets_of
+from tsgkit.treebank._trees import brackets_of
 
 NAME = "labelled-recall"
 

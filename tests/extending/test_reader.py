@@ -7,9 +7,9 @@ from extending.plugins import install_example, load_example
 
 from tsgkit.errors import TreebankError, UsageError
 from tsgkit.treebank import Cleaning, load
-from tsgkit.treebank.brackets import format_tree
+from tsgkit.treebank._brackets import format_tree
+from tsgkit.treebank._trees import is_preterminal, preorder, words
 from tsgkit.treebank.formats import ReadOptions
-from tsgkit.treebank.trees import is_preterminal, preorder, words
 
 example = load_example("reader")
 

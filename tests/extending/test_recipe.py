@@ -4,7 +4,7 @@ from dataclasses import asdict
 
 from extending.plugins import install_example, load_example
 
-from tsgkit.models.model import Model
+from tsgkit.models._model import Model
 
 example = load_example("recipe")
 

@@ -5,7 +5,7 @@ import doctest
 from extending.plugins import install_example, load_example
 
 from tsgkit.treebank import FlatCorpus
-from tsgkit.treebank.prepare import preparation_of
+from tsgkit.treebank._prepare import preparation_of
 
 example = load_example("unknown_words")
 

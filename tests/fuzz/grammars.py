@@ -18,18 +18,18 @@ from nltk.tree import Tree
 from tsgkit._cell_closing import BOUNDARY_SIZE, EXTRA_CLASSES, LENGTH_SIZE, PAIR_KINDS
 from tsgkit.errors import UsageError
 from tsgkit.grammar import GrammarError, WeightedGrammar
-from tsgkit.grammar.weighted import RULE_KINDS
-from tsgkit.models.closing import CellClosing
-from tsgkit.models.model import Model, Stage
+from tsgkit.grammar._weighted import RULE_KINDS
+from tsgkit.models._closing import CellClosing
+from tsgkit.models._model import Model, Stage
 from tsgkit.parsing import Parser
-from tsgkit.parsing.base import SentenceParser
+from tsgkit.parsing._base import SentenceParser
+from tsgkit.parsing._product import ProductParser
 from tsgkit.parsing.objectives import OBJECTIVES, PRODUCTS
-from tsgkit.parsing.product import ProductParser
-from tsgkit.report.service import Limits, ParseService, RequestError
+from tsgkit.report._service import Limits, ParseService, RequestError
 from tsgkit.treebank import Cleaning, Preparation
-from tsgkit.treebank.brackets import format_tree
-from tsgkit.treebank.partial import GivenBracket, require_brackets
-from tsgkit.treebank.trees import brackets_of, preorder, words
+from tsgkit.treebank._brackets import format_tree
+from tsgkit.treebank._partial import GivenBracket, require_brackets
+from tsgkit.treebank._trees import brackets_of, preorder, words
 
 WORDS = ["a", "b", "c"]
 MAX_BYTES = 64 << 20
@@ -292,8 +292,8 @@ def serve_model(model: Model, sentence: list[str]) -> None:
 
 def run_command(draw: random.Random, path: Path, tree: Tree, folder: Path) -> None:
     """One of the commands that read models: it succeeds, or it ends with a message."""
-    from tsgkit.tools import draw as draw_command  # noqa: PLC0415 - not for every use of this module
-    from tsgkit.tools import inspect, report  # noqa: PLC0415
+    from tsgkit._tools import draw as draw_command  # noqa: PLC0415 - not for every use of this module
+    from tsgkit._tools import inspect, report  # noqa: PLC0415
 
     trees = folder / "trees.mrg"
     trees.write_text(f"{format_tree(tree)}\n" if len(list(preorder(tree))) < 5000 else "(S (A a))\n")

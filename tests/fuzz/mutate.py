@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tsgkit.archive import HEADER, sealed
+from tsgkit._archive import HEADER, sealed
 
 LONGEST = 4000
 # Bytes that matter to readers, in addition to the tokens of each target.

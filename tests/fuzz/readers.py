@@ -8,13 +8,13 @@ from pathlib import Path
 from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError
-from tsgkit.treebank.brackets import read_brackets
-from tsgkit.treebank.discbracket import format_discbracket
+from tsgkit.treebank._brackets import read_brackets
+from tsgkit.treebank._discbracket import format_discbracket
+from tsgkit.treebank._presets import load_preset, parse_preset
+from tsgkit.treebank._relabel import Relabelling, labels_of, restored
+from tsgkit.treebank._sources import validate_tree
+from tsgkit.treebank._tigerxml import write_tigerxml
 from tsgkit.treebank.formats import READERS, ReadOptions
-from tsgkit.treebank.presets import load_preset, parse_preset
-from tsgkit.treebank.relabel import Relabelling, labels_of, restored
-from tsgkit.treebank.sources import validate_tree
-from tsgkit.treebank.tigerxml import write_tigerxml
 
 ALPINO = b"""<alpino><alpino_ds id="7"><node begin="0" cat="top" end="3" rel="top"><node begin="2" end="3" pos="punct"
 rel="--" word="."/>

@@ -18,33 +18,33 @@ from fuzz.mutate import Archive, mutated
 from fuzz.readers import other_targets, reader_inputs, target_of_reader
 from nltk.tree import Tree
 
+from tsgkit._resumable import PartialOutput
 from tsgkit.errors import TreebankError
 from tsgkit.evaluation import evaluate
-from tsgkit.evaluation.parameters import load_parameters
+from tsgkit.evaluation._parameters import load_parameters
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.grammar.formats import read_bitpar, read_discodop
-from tsgkit.inference.checkpoint import Checkpoint
+from tsgkit.inference._checkpoint import Checkpoint
+from tsgkit.inference._insertion import InsertionSettings
+from tsgkit.inference._settings import Settings
+from tsgkit.inference._srtsg import SrSettings
+from tsgkit.inference._training import Training
+from tsgkit.inference._tsg import TsgSettings
 from tsgkit.inference.entry import entry_of, fragments_of
-from tsgkit.inference.insertion import InsertionSettings
-from tsgkit.inference.settings import Settings
-from tsgkit.inference.srtsg import SrSettings
-from tsgkit.inference.training import Training
-from tsgkit.inference.tsg import TsgSettings
-from tsgkit.models.cfg import cfg_model
-from tsgkit.models.model import Model
+from tsgkit.models._cfg import cfg_model
+from tsgkit.models._model import Model
 from tsgkit.parsing import Parser
-from tsgkit.parsing.lines import ParsePlan
-from tsgkit.parsing.settings import ParserSettings
-from tsgkit.resumable import PartialOutput
+from tsgkit.parsing._lines import ParsePlan
+from tsgkit.parsing._settings import ParserSettings
 from tsgkit.treebank import Binarization, Cleaning, FlatCorpus, UnknownWords, prepare, read_trees
-from tsgkit.treebank.brackets import escape_symbol, format_tree, read_brackets
-from tsgkit.treebank.export import format_export, read_export
+from tsgkit.treebank._brackets import escape_symbol, format_tree, read_brackets
+from tsgkit.treebank._export import format_export, read_export
+from tsgkit.treebank._fragments import canonical, format_fragment, read_fragment
+from tsgkit.treebank._heads import PENN, HeadRules
+from tsgkit.treebank._prepare import preparation_of
+from tsgkit.treebank._sources import decode_lines, validate_tree
+from tsgkit.treebank._trees import preorder, same_tree, words
 from tsgkit.treebank.formats import ReadOptions
-from tsgkit.treebank.fragments import canonical, format_fragment, read_fragment
-from tsgkit.treebank.heads import PENN, HeadRules
-from tsgkit.treebank.prepare import preparation_of
-from tsgkit.treebank.sources import decode_lines, validate_tree
-from tsgkit.treebank.trees import preorder, same_tree, words
 
 TREES = [
     "(TOP (S (NP (DT the) (JJ old) (NN dog)) (VP (VBD saw) (NP (DT the) (NN cat))) (. .)))",
@@ -167,7 +167,7 @@ def use_grammar(grammar: WeightedGrammar) -> None:
 
 
 def grammar_levels(grammar: WeightedGrammar) -> list[Any]:
-    from tsgkit.models.model import Stage  # noqa: PLC0415 - only here
+    from tsgkit.models._model import Stage  # noqa: PLC0415 - only here
 
     return [Stage(grammar)]
 
@@ -249,8 +249,8 @@ def left_by_a_killed_job(folder: Path) -> bytes:
 
 @functools.cache
 def web_client() -> Any:
-    from tsgkit.report.service import Limits, ParseService  # noqa: PLC0415 - needs optional packages
-    from tsgkit.report.web import create_app  # noqa: PLC0415
+    from tsgkit.report._service import Limits, ParseService  # noqa: PLC0415 - needs optional packages
+    from tsgkit.report._web import create_app  # noqa: PLC0415
 
     limits = Limits(max_length=8, max_body=2000, timeout=30.0, threads=1)
     service = ParseService([small_model("tsg")], ["small"], limits, ParserSettings(max_bytes=SMALL_CHART))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from strategies import damped, sized
 
 from tsgkit._components import components_of
-from tsgkit.grammar.components import LARGEST_CYCLE, CycleError, closure_matrices
+from tsgkit.grammar._components import LARGEST_CYCLE, CycleError, closure_matrices
 
 many = settings(max_examples=200, deadline=None, derandomize=True)
 

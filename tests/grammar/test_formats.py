@@ -20,7 +20,7 @@ from tsgkit.grammar.formats import (
     write_bitpar,
     write_discodop,
 )
-from tsgkit.models.cfg import train_cfg
+from tsgkit.models._cfg import train_cfg
 from tsgkit.treebank import Binarization, UnknownWords, load, prepare
 
 many = settings(max_examples=100, deadline=None, derandomize=True)

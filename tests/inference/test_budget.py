@@ -5,11 +5,11 @@ from itertools import pairwise
 import pytest
 
 from tsgkit.errors import UsageError
-from tsgkit.inference import budget
-from tsgkit.inference.budget import Costs, measure, within
-from tsgkit.inference.chains import Plan
-from tsgkit.inference.srtsg_settings import SCHEDULES, SMALL, SrSettings
-from tsgkit.inference.tsg import TsgSettings
+from tsgkit.inference import _budget
+from tsgkit.inference._budget import Costs, measure, within
+from tsgkit.inference._chains import Plan
+from tsgkit.inference._srtsg_settings import SCHEDULES, SMALL, SrSettings
+from tsgkit.inference._tsg import TsgSettings
 from tsgkit.treebank import Binarization, FlatCorpus, UnknownWords, load, prepare
 
 
@@ -58,15 +58,15 @@ def test_trial_measures_every_phase(corpus: FlatCorpus):
 
 @pytest.mark.parametrize(("seconds", "expected"), [(10_000.0, 1600), (1000.0, 1155), (15.0, 20), (8.5, 10)])
 def test_the_longest_schedule_that_fits_is_chosen(seconds, expected, corpus, monkeypatch):
-    monkeypatch.setattr(budget, "measure", lambda *_: Costs(1.0, {"SplitPhase": 0.5, "JointPhase": 1.0}, 0.0))
+    monkeypatch.setattr(_budget, "measure", lambda *_: Costs(1.0, {"SplitPhase": 0.5, "JointPhase": 1.0}, 0.0))
     plan = Plan(SrSettings(splits=2, split_iterations=300, joint_iterations=200))
     found, time_it_takes = within(plan, corpus, seconds)
     assert found.iterations == expected
-    assert time_it_takes <= budget.USABLE * seconds
+    assert time_it_takes <= _budget.USABLE * seconds
 
 
 def test_too_little_time_is_an_error_that_says_how_much_is_needed(corpus, monkeypatch):
-    monkeypatch.setattr(budget, "measure", lambda *_: Costs(60.0, {"SplitPhase": 6.0, "JointPhase": 1.0}, 0.0))
+    monkeypatch.setattr(_budget, "measure", lambda *_: Costs(60.0, {"SplitPhase": 6.0, "JointPhase": 1.0}, 0.0))
     with pytest.raises(UsageError, match=r"1 minutes are too few: the shortest training .* takes about 2\.4"):
         within(Plan(SrSettings().for_size(1000)), corpus, 60.0)
 

@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 from processes import descendants, needs_proc, wait_until
 
-from tsgkit.archive import read_archive
+from tsgkit._archive import read_archive
+from tsgkit._locks import sole_writer
 from tsgkit.distributed import Backend, Outcome, outcome_of
 from tsgkit.errors import JobError, OverwriteError
-from tsgkit.inference.chains import Chains, Plan, chain_path, chain_seeds
-from tsgkit.inference.checkpoint import beside, checkpoint_path
-from tsgkit.inference.insertion import InsertionSettings
-from tsgkit.inference.srtsg import SrSettings
-from tsgkit.inference.tsg import TsgSettings
-from tsgkit.locks import sole_writer
-from tsgkit.models.model import Model
+from tsgkit.inference._chains import Chains, Plan, chain_path, chain_seeds
+from tsgkit.inference._checkpoint import beside, checkpoint_path
+from tsgkit.inference._insertion import InsertionSettings
+from tsgkit.inference._srtsg import SrSettings
+from tsgkit.inference._tsg import TsgSettings
+from tsgkit.models._model import Model
 from tsgkit.treebank import Binarization, UnknownWords, load, prepare
 
 TSG = Plan(TsgSettings(iterations=20, average=2, average_every=3), checkpoint_every=3)
@@ -299,7 +299,7 @@ def test_a_single_training_and_chains_have_two_outputs(corpus, tmp_path):
     ],
 )
 def test_wrong_options(tmp_path, monkeypatch, capsys, options, message):
-    from tsgkit.tools import train  # noqa: PLC0415 - as the command finds it
+    from tsgkit._tools import train  # noqa: PLC0415 - as the command finds it
 
     monkeypatch.chdir(tmp_path)
     defaults = {"--output": "--output=m", "--model": "--model=tsg"}

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from tsgkit.inference import convergence
-from tsgkit.inference.chains import Plan
-from tsgkit.inference.convergence import (
+from tsgkit.inference import _convergence
+from tsgkit.inference._chains import Plan
+from tsgkit.inference._convergence import (
     diagnose,
     effective_sample_size,
     kept_draws,
@@ -16,8 +16,8 @@ from tsgkit.inference.convergence import (
     plain_r_hat,
     r_hat,
 )
-from tsgkit.inference.srtsg import SrSettings
-from tsgkit.inference.tsg import TsgSettings
+from tsgkit.inference._srtsg import SrSettings
+from tsgkit.inference._tsg import TsgSettings
 
 
 def autoregressive(seed, shape, weight, *, shift=0.0, rounded=False):
@@ -60,7 +60,7 @@ def test_the_formulas_give_arviz_figures(name):
 
 
 def test_the_formulas_are_those_of_the_installed_arviz():
-    module = convergence.arviz()
+    module = _convergence.arviz()
     if module is None:
         pytest.skip("ArviZ is not installed")
     random = np.random.default_rng(11)
@@ -90,7 +90,7 @@ def test_known_cases():
 
 
 def test_without_arviz_the_formulas_are_used(monkeypatch):
-    monkeypatch.setattr(convergence, "arviz", lambda: None)
+    monkeypatch.setattr(_convergence, "arviz", lambda: None)
     draws = autoregressive(3, (3, 30), 0.5)
     assert r_hat(draws) == plain_r_hat(draws)
     assert effective_sample_size(draws) == plain_effective_sample_size(draws)

@@ -8,13 +8,13 @@ import pytest
 from extending.plugins import install
 
 from tsgkit.errors import UsageError
-from tsgkit.inference.chains import Plan
+from tsgkit.inference._chains import Plan
+from tsgkit.inference._training import Training
 from tsgkit.inference.entry import MODELS, entry_of, fragments_of
-from tsgkit.inference.training import Training
-from tsgkit.models.cfg import cfg_model
-from tsgkit.models.model import Model
+from tsgkit.models._cfg import cfg_model
+from tsgkit.models._model import Model
 from tsgkit.parsing import Parser
-from tsgkit.report.panels import PANELS
+from tsgkit.report._panels import PANELS
 from tsgkit.treebank import load, prepare
 
 SHORT = {
@@ -30,10 +30,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tsgkit.inference.entry import ModelEntry
-from tsgkit.inference.settings import Settings
-from tsgkit.models.cfg import cfg_model
-from tsgkit.models.fragments import FragmentTable
-from tsgkit.report.panels import Panel
+from tsgkit.inference._settings import Settings
+from tsgkit.models._cfg import cfg_model
+from tsgkit.models._fragments import FragmentTable
+from tsgkit.report._panels import Panel
 
 
 @dataclass(frozen=True, kw_only=True)

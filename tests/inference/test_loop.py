@@ -11,13 +11,13 @@ import time
 import numpy as np
 import pytest
 
-from tsgkit.archive import ArchiveError
+from tsgkit._archive import ArchiveError
 from tsgkit.errors import UsageError
-from tsgkit.inference.checkpoint import Checkpoint, checkpoint_path, corpus_digest
-from tsgkit.inference.loop import Run
-from tsgkit.inference.training import Training
-from tsgkit.inference.tsg import TsgSettings
-from tsgkit.models.model import Model
+from tsgkit.inference._checkpoint import Checkpoint, checkpoint_path, corpus_digest
+from tsgkit.inference._loop import Run
+from tsgkit.inference._training import Training
+from tsgkit.inference._tsg import TsgSettings
+from tsgkit.models._model import Model
 from tsgkit.treebank import Binarization, UnknownWords, load, prepare
 
 COMMAND = [
@@ -164,7 +164,7 @@ def test_a_full_disk_keeps_the_last_checkpoint(tmp_path, monkeypatch):
 
 def test_too_little_room_is_said_before_the_first_iteration(tmp_path, monkeypatch):
     usage = type("Usage", (), {"free": 10})
-    monkeypatch.setattr("tsgkit.inference.checkpoint.shutil.disk_usage", lambda path: usage)
+    monkeypatch.setattr("tsgkit.inference._checkpoint.shutil.disk_usage", lambda path: usage)
     with pytest.raises(OSError, match="not enough space for checkpoints"):
         Run(training(), tmp_path / "m", quiet=True).run()
 

@@ -12,11 +12,11 @@ from reference.constraints import has_brackets
 from reference.tsg import Reference
 
 from tsgkit.errors import TreebankError, UsageError
-from tsgkit.inference.insertion import InsertionSettings
-from tsgkit.inference.open_trees import OpenTsgSampling
-from tsgkit.inference.training import Training
-from tsgkit.inference.tsg import TSG, TsgSettings
-from tsgkit.models.open_trees import (
+from tsgkit.inference._insertion import InsertionSettings
+from tsgkit.inference._open_trees import OpenTsgSampling
+from tsgkit.inference._training import Training
+from tsgkit.inference._tsg import TSG, TsgSettings
+from tsgkit.models._open_trees import (
     OPEN,
     OpenPart,
     RuleTable,
@@ -28,7 +28,7 @@ from tsgkit.models.open_trees import (
 )
 from tsgkit.parsing import Parser
 from tsgkit.treebank import Binarization, Cleaning, FlatCorpus, UnknownWords, load, prepare
-from tsgkit.treebank.trees import brackets_of
+from tsgkit.treebank._trees import brackets_of
 
 DP = [0.0], [1.0, 0.4], [0.5, 0.3, 0.6]
 PYP = [0.6, 0.3], [2.0, 0.5], [0.5, 0.3, 0.6]

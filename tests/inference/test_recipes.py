@@ -4,15 +4,15 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from tsgkit.cli import parse_arguments
+from tsgkit._cli import parse_arguments
+from tsgkit._model_options import fill_preparation, model_settings, recipe_of
+from tsgkit._options import binarization_of, unknown_of
+from tsgkit._tools import train
 from tsgkit.errors import UsageError
+from tsgkit.inference._srtsg_phases import SitePhase, SplitPhase, Unsplit
 from tsgkit.inference.entry import MODELS
 from tsgkit.inference.recipes import RECIPES, Recipe
-from tsgkit.inference.srtsg_phases import SitePhase, SplitPhase, Unsplit
-from tsgkit.model_options import fill_preparation, model_settings, recipe_of
-from tsgkit.models.model import Model
-from tsgkit.options import binarization_of, unknown_of
-from tsgkit.tools import train
+from tsgkit.models._model import Model
 from tsgkit.treebank import Binarization, UnknownWords, load, prepare, write_trees
 
 

@@ -5,18 +5,18 @@ import pytest
 
 from tsgkit._codes import SITE
 from tsgkit.errors import UsageError
-from tsgkit.inference.checkpoint import Checkpoint, checkpoint_path
-from tsgkit.inference.loop import Run
-from tsgkit.inference.srtsg import SrSettings
-from tsgkit.inference.srtsg_phases import RefinedSites
-from tsgkit.inference.training import Training
-from tsgkit.models.model import Model
-from tsgkit.models.srtsg_sites import SiteGrammar
-from tsgkit.models.subcategories import refined_fragments
+from tsgkit.inference._checkpoint import Checkpoint, checkpoint_path
+from tsgkit.inference._loop import Run
+from tsgkit.inference._srtsg import SrSettings
+from tsgkit.inference._srtsg_phases import RefinedSites
+from tsgkit.inference._training import Training
+from tsgkit.models._model import Model
+from tsgkit.models._srtsg_sites import SiteGrammar
+from tsgkit.models._subcategories import refined_fragments
 from tsgkit.parsing import Parser
-from tsgkit.report.derivation import Deriver
+from tsgkit.report._derivation import Deriver
 from tsgkit.treebank import Binarization, UnknownWords, load, prepare
-from tsgkit.treebank.fragments import format_fragment
+from tsgkit.treebank._fragments import format_fragment
 from tsgkit.treebank.synthetic import assemble
 
 SHORT = {"joint_iterations": 0, "splits": 2, "split_iterations": 3, "average": 2, "average_every": 1}

@@ -5,11 +5,11 @@ import pytest
 
 from tsgkit.errors import UsageError
 from tsgkit.evaluation import evaluate
-from tsgkit.inference.checkpoint import checkpoint_path
-from tsgkit.inference.loop import Run
-from tsgkit.inference.srtsg import SrSettings
-from tsgkit.inference.training import Training
-from tsgkit.models.model import Model
+from tsgkit.inference._checkpoint import checkpoint_path
+from tsgkit.inference._loop import Run
+from tsgkit.inference._srtsg import SrSettings
+from tsgkit.inference._training import Training
+from tsgkit.models._model import Model
 from tsgkit.parsing import Parser
 from tsgkit.treebank import Binarization, UnknownWords, load, prepare
 

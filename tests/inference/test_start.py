@@ -10,19 +10,19 @@ from reference.sr_sites import Reference as RefinedReference
 from reference.tsg import Reference
 
 from tsgkit._codes import SITE
+from tsgkit._tools import train
 from tsgkit.errors import UsageError
-from tsgkit.inference.cfg import CfgSettings
-from tsgkit.inference.insertion import InsertionSettings
-from tsgkit.inference.loop import Run
-from tsgkit.inference.srtsg import SRTSG, SrSettings
-from tsgkit.inference.srtsg_start import transferred_splits
-from tsgkit.inference.start import Start, keys_of
-from tsgkit.inference.training import Training
-from tsgkit.inference.tsg import TSG, TsgSettings
-from tsgkit.models.model import Model
-from tsgkit.models.srtsg import Subcategories, lexical_shares, refined_probabilities
-from tsgkit.models.subcategories import SubcategoryTable
-from tsgkit.tools import train
+from tsgkit.inference._cfg import CfgSettings
+from tsgkit.inference._insertion import InsertionSettings
+from tsgkit.inference._loop import Run
+from tsgkit.inference._srtsg import SRTSG, SrSettings
+from tsgkit.inference._srtsg_start import transferred_splits
+from tsgkit.inference._start import Start, keys_of
+from tsgkit.inference._training import Training
+from tsgkit.inference._tsg import TSG, TsgSettings
+from tsgkit.models._model import Model
+from tsgkit.models._srtsg import Subcategories, lexical_shares, refined_probabilities
+from tsgkit.models._subcategories import SubcategoryTable
 from tsgkit.treebank import Binarization, Cleaning, UnknownWords, load, prepare, write_trees
 
 SHORT = {"average": 2, "average_every": 1}

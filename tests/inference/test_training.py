@@ -7,20 +7,20 @@ import numpy as np
 import pytest
 
 from tsgkit.errors import UsageError
-from tsgkit.inference.cfg import CfgSettings
-from tsgkit.inference.entry import MODELS
-from tsgkit.inference.phases import Averaging, burn_in
-from tsgkit.inference.srtsg import SrSettings
-from tsgkit.inference.srtsg_insertion import RefinedInsertionPhase, RefinedInsertionSampling
-from tsgkit.inference.srtsg_phases import (
+from tsgkit.inference._cfg import CfgSettings
+from tsgkit.inference._phases import Averaging, burn_in
+from tsgkit.inference._srtsg import SrSettings
+from tsgkit.inference._srtsg_insertion import RefinedInsertionPhase, RefinedInsertionSampling
+from tsgkit.inference._srtsg_phases import (
     JointPhase,
     SitePhase,
     SiteSampling,
     SplitPhase,
     SplitSampling,
 )
-from tsgkit.inference.training import Training
-from tsgkit.inference.tsg import TsgPhase, TsgSettings
+from tsgkit.inference._training import Training
+from tsgkit.inference._tsg import TsgPhase, TsgSettings
+from tsgkit.inference.entry import MODELS
 from tsgkit.treebank import Binarization, UnknownWords, load, prepare
 
 ALL = {"splits": 2, "split_iterations": 3, "site_iterations": 2, "joint_iterations": 2, "insertion_iterations": 2}

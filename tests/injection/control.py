@@ -145,7 +145,7 @@ class Injector:
             self.control.count, self.control.hit, self.control.leader = 0, 0, os.getpid()
             self.control.at, self.control.action, self.control.error = fault.at, fault.action, fault.error
             self.control.folder = os.fsencode(folder)
-            from tsgkit.cli import main  # noqa: PLC0415 - imported before, if this is a fork
+            from tsgkit._cli import main  # noqa: PLC0415 - imported before, if this is a fork
 
             code = main(words)
             sys.stdout.flush()

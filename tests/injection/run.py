@@ -160,7 +160,7 @@ def main() -> int:
     names = arguments["SCENARIO"] or [name for name, one in SCENARIOS.items() if has_dask or not one.needs_cluster]
     # Imported here, so that the commands, which are forks of this process, need not.
     for module in ("train", "parse", "prepare", "report", "draw", "compare", "generate", "eval"):
-        __import__(f"tsgkit.tools.{module}")
+        __import__(f"tsgkit._tools.{module}")
     total = Tally()
     print(*(f"{column:>10}" for column in COLUMNS), flush=True)
     with tempfile.TemporaryDirectory() as folder:

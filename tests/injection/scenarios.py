@@ -8,7 +8,7 @@ from pathlib import Path
 from injection.control import Injector
 
 from tsgkit.treebank import load
-from tsgkit.treebank.brackets import format_tree
+from tsgkit.treebank._brackets import format_tree
 
 TSG = "train -q --model=tsg --iterations=4 --checkpoint-every=2 --average=2 --average-every=1"
 CFG = "train -q --model=cfg"

@@ -11,10 +11,10 @@ from reference.back_off import Hierarchy
 from tsgkit._random import Stream
 from tsgkit._refined_rules import RuleHierarchy
 from tsgkit.errors import UsageError
+from tsgkit.models._srtsg import lexical_shares
+from tsgkit.models._suffixes import ClassLevels
 from tsgkit.models.back_off import BACK_OFFS, REFINED, UNREFINED, BackOff, Level, Levels, RefinedSymbols
 from tsgkit.models.rules import number_rules
-from tsgkit.models.srtsg import lexical_shares
-from tsgkit.models.suffixes import ClassLevels
 from tsgkit.treebank import FlatCorpus
 
 TREES = ["(S (N a) (V b))", "(S (N (N a) (N b)) (V c))", "(S (V (V a)) (N d))", "(S (N c))"]

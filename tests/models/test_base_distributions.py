@@ -8,11 +8,11 @@ import pytest
 from nltk.tree import Tree
 
 from tsgkit.errors import UsageError
-from tsgkit.inference.tsg import TsgSettings, base_of
-from tsgkit.models.base_distributions import BASE_DISTRIBUTIONS, base_weights, shares, with_base
-from tsgkit.models.cfg import cfg_model
+from tsgkit.inference._tsg import TsgSettings, base_of
+from tsgkit.models._base_distributions import BASE_DISTRIBUTIONS, base_weights, shares, with_base
+from tsgkit.models._cfg import cfg_model
+from tsgkit.models._srtsg import Subcategories, raw_probabilities
 from tsgkit.models.rules import number_rules
-from tsgkit.models.srtsg import Subcategories, raw_probabilities
 from tsgkit.treebank import Binarization, FlatCorpus, UnknownWords, load, prepare
 
 TREES = ["(S (A a) (S (A b)))", "(S (A a) (A b))", "(S (A a))"]

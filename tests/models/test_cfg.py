@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from nltk.tree import Tree
 
-from tsgkit.models.cfg import cfg_model, coarse_labels, train_cfg
+from tsgkit.models._cfg import cfg_model, coarse_labels, train_cfg
 from tsgkit.parsing import Parser
 from tsgkit.treebank import Binarization, Cleaning, UnknownWords, load, prepare
-from tsgkit.treebank.unknown.model import UNKNOWN_WORDS
+from tsgkit.treebank.unknown._model import UNKNOWN_WORDS
 
 TREES = [
     Tree.fromstring("(S (NP (DT the) (NN dog)) (VP (VBD ran)))"),

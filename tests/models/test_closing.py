@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.closing import Sentence, learned, length_bucket, log_odds
 
+from tsgkit._archive import ArchiveError, read_archive, write_archive
 from tsgkit._cell_closing import BOUNDARY_SIZE, EXTRA_CLASSES, LENGTH_SIZE, PAIR_KINDS, CellScorer, learn_weights
-from tsgkit.archive import ArchiveError, read_archive, write_archive
-from tsgkit.models.cfg import cfg_model
-from tsgkit.models.closing import POWER, UNKNOWN, learn_closing, most_frequent, node_spans
-from tsgkit.models.model import KIND, VERSION, Model
+from tsgkit.models._cfg import cfg_model
+from tsgkit.models._closing import POWER, UNKNOWN, learn_closing, most_frequent, node_spans
+from tsgkit.models._model import KIND, VERSION, Model
 from tsgkit.treebank import Binarization, UnknownWords, load, prepare
-from tsgkit.treebank.trees import words as words_of
+from tsgkit.treebank._trees import words as words_of
 
 some = settings(max_examples=60, deadline=None, derandomize=True)
 N_CLASSES, N_WORDS = 3, 6

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tsgkit.models.distinct import distinct_rows
+from tsgkit.models._distinct import distinct_rows
 
 # Three columns of the widest range have more than 2 ** 63 combinations.
 NUMBERS = st.one_of(st.integers(-2, 2), st.integers(-(2**31), 2**31 - 1))

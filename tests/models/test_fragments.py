@@ -10,19 +10,19 @@ from hypothesis import strategies as st
 from nltk.tree import Tree
 from strategies import symbols
 
-from tsgkit.archive import ArchiveError, read_archive, write_archive
+from tsgkit._archive import ArchiveError, read_archive, write_archive
 from tsgkit.errors import TreebankError, TsgkitError, UsageError
-from tsgkit.grammar.weighted import GrammarError, WeightedGrammar
+from tsgkit.grammar._weighted import GrammarError, WeightedGrammar
+from tsgkit.inference._training import Training
+from tsgkit.inference._tsg import TsgSettings
 from tsgkit.inference.entry import fragments_of
-from tsgkit.inference.training import Training
-from tsgkit.inference.tsg import TsgSettings
-from tsgkit.models.cfg import cfg_model
-from tsgkit.models.derivations import cut, node_states
-from tsgkit.models.model import KIND, VERSION, Model
+from tsgkit.models._cfg import cfg_model
+from tsgkit.models._derivations import cut, node_states
+from tsgkit.models._model import KIND, VERSION, Model
 from tsgkit.treebank import Binarization, UnknownWords, load, prepare
-from tsgkit.treebank.binarize import undo_label
-from tsgkit.treebank.fragments import canonical, format_fragment, n_rules, read_fragment
-from tsgkit.treebank.trees import preorder, same_tree, words
+from tsgkit.treebank._binarize import undo_label
+from tsgkit.treebank._fragments import canonical, format_fragment, n_rules, read_fragment
+from tsgkit.treebank._trees import preorder, same_tree, words
 
 # ---- notation --------------------------------------------------------------------------------------------
 

@@ -15,14 +15,14 @@ from tsgkit._grammar_index import GrammarIndex
 from tsgkit._pruning import Projection
 from tsgkit._tree_score import TreeScorer
 from tsgkit._tsg_sampler import TsgSampler
-from tsgkit.inference.insertion import InsertionSettings
-from tsgkit.inference.training import Training
-from tsgkit.models.derivations import node_states
+from tsgkit.inference._insertion import InsertionSettings
+from tsgkit.inference._training import Training
+from tsgkit.models._derivations import node_states
+from tsgkit.models._tsg import TsgAverage, TsgSample, coarser_symbols
+from tsgkit.models._tsg_predictive import DerivationCorrection
 from tsgkit.models.rules import number_rules
-from tsgkit.models.tsg import TsgAverage, TsgSample, coarser_symbols
-from tsgkit.models.tsg_predictive import DerivationCorrection
-from tsgkit.parsing.known_tree import KnownTreeParser
-from tsgkit.parsing.rows import rows_of_tree
+from tsgkit.parsing._known_tree import KnownTreeParser
+from tsgkit.parsing._rows import rows_of_tree
 from tsgkit.treebank import Binarization, Cleaning, FlatCorpus, UnknownWords, prepare
 
 WIDE = ["(T (X (X (X a) (Y b)) (Y b)))", "(T (X (Y (Y b) (X a)) (X a)))", "(T (Y b) (X (X a) (Y b)))", "(T (X a))"]

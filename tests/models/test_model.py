@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from nltk.tree import Tree
 
-from tsgkit.archive import ArchiveError, read_archive, write_archive
+from tsgkit._archive import ArchiveError, read_archive, write_archive
 from tsgkit.errors import TsgkitError
-from tsgkit.grammar.weighted import RULE_KINDS
-from tsgkit.models.cfg import cfg_model
-from tsgkit.models.model import KIND, VERSION, Model
+from tsgkit.grammar._weighted import RULE_KINDS
+from tsgkit.models._cfg import cfg_model
+from tsgkit.models._model import KIND, VERSION, Model
 from tsgkit.parsing import Parser
 from tsgkit.treebank import Binarization, UnknownWords, prepare
 

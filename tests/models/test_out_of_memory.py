@@ -79,9 +79,9 @@ MOVES = {
 """
 SPLIT = """
 from tsgkit.models.back_off import UNREFINED_ROOT
-from tsgkit.models.srtsg import Subcategories, Words, make_sampler
+from tsgkit.models._srtsg import Subcategories, Words, make_sampler
 from tsgkit.treebank import UnknownWords
-from tsgkit.treebank.prepare import preparation_of
+from tsgkit.treebank._prepare import preparation_of
 
 corpus = prepare(
     load("village", "dev")[:12], binarization=Binarization("right", 0), unknown=UnknownWords("unicode", 0)
@@ -118,9 +118,9 @@ MOVES = {
 """
 REFINED = """
 from tsgkit.models.back_off import UNREFINED_ROOT
-from tsgkit.models.srtsg import Subcategories, Words
-from tsgkit.models.srtsg_sites import make_site_sampler, site_levels
-from tsgkit.models.suffixes import ClassLevels
+from tsgkit.models._srtsg import Subcategories, Words
+from tsgkit.models._srtsg_sites import make_site_sampler, site_levels
+from tsgkit.models._suffixes import ClassLevels
 
 trees = number_rules(prepare(load("village", "dev")[:12], binarization=Binarization("right", 0)))
 n_options = np.where(np.arange(trees.n_labels) == trees.label[0], 1, 2).astype(np.uint8)

@@ -10,7 +10,7 @@ from nltk.tree import Tree
 from tsgkit.errors import TreebankError
 from tsgkit.models.rules import count_rules, number_rules
 from tsgkit.treebank import Binarization, FlatCorpus, UnknownWords, load, prepare
-from tsgkit.treebank.trees import is_preterminal, preorder
+from tsgkit.treebank._trees import is_preterminal, preorder
 
 
 def by_hand(trees):

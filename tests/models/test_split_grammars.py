@@ -23,7 +23,7 @@ from reference.split_setting import (
 
 from tsgkit._grammar_index import GrammarIndex
 from tsgkit._tree_score import TreeScorer
-from tsgkit.models.srtsg import lexical_shares
+from tsgkit.models._srtsg import lexical_shares
 
 PYP = (0.6, 0.3, 0.5, 0.8)
 
@@ -80,7 +80,7 @@ def test_rules_of_a_symbol_sum_to_one(levels, base):
 @pytest.mark.parametrize("levels", [2, 3])
 def test_rules_and_words_of_classes_sum_to_one(levels, monkeypatch):
     """All words of a class that were not seen with a tag are as likely as the class itself stands for."""
-    monkeypatch.setattr("tsgkit.models.refined_words.SMALLEST_TAG_SHARE", 0.0)
+    monkeypatch.setattr("tsgkit.models._refined_words.SMALLEST_TAG_SHARE", 0.0)
     setting = Setting("branches", levels=levels, discount=PYP, classes=True)
     made = refined(setting, setting.sampler())
     fine = made.grammar()

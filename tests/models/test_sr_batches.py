@@ -6,11 +6,11 @@ from models.test_sr_sites import Case, everything, whole
 from nltk.tree import Tree
 from reference import pyp
 
+from tsgkit.models._srtsg import Subcategories, Words
+from tsgkit.models._srtsg_sites import make_site_sampler, site_levels
+from tsgkit.models._suffixes import ClassLevels
 from tsgkit.models.back_off import UNREFINED_ROOT
 from tsgkit.models.rules import number_rules
-from tsgkit.models.srtsg import Subcategories, Words
-from tsgkit.models.srtsg_sites import make_site_sampler, site_levels
-from tsgkit.models.suffixes import ClassLevels
 from tsgkit.treebank import FlatCorpus
 
 # All trees of a bank are one batch. In `ladders` and `short` they share fragments, tables and rules, so that

@@ -16,14 +16,14 @@ from reference.sr_sites import Frozen
 
 from tsgkit._grammar_index import GrammarIndex
 from tsgkit._tree_score import TreeScorer
+from tsgkit.models._srtsg import Subcategories, Words, lexical_shares
+from tsgkit.models._srtsg_auxiliary import WithAuxiliary
+from tsgkit.models._srtsg_insertion import InsertionGrammar
+from tsgkit.models._srtsg_means import SiteMeans
+from tsgkit.models._srtsg_sites import site_levels
 from tsgkit.models.back_off import UNREFINED_ROOT
 from tsgkit.models.rules import number_rules
-from tsgkit.models.srtsg import Subcategories, Words, lexical_shares
-from tsgkit.models.srtsg_auxiliary import WithAuxiliary
-from tsgkit.models.srtsg_insertion import InsertionGrammar
-from tsgkit.models.srtsg_means import SiteMeans
-from tsgkit.models.srtsg_sites import site_levels
-from tsgkit.parsing.rows import rows_of_tree
+from tsgkit.parsing._rows import rows_of_tree
 from tsgkit.treebank import FlatCorpus
 
 # Several insertions are possible, at different sides; in "tower" they can be stacked.

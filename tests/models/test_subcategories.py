@@ -6,10 +6,10 @@ from nltk.tree import Tree
 
 from tsgkit.errors import UsageError
 from tsgkit.inference.entry import entry_of
-from tsgkit.models.cfg import cfg_model
-from tsgkit.models.model import Model
-from tsgkit.models.srtsg import Subcategories
-from tsgkit.models.subcategories import SubcategoryTable, refined_fragments, symbol_names
+from tsgkit.models._cfg import cfg_model
+from tsgkit.models._model import Model
+from tsgkit.models._srtsg import Subcategories
+from tsgkit.models._subcategories import SubcategoryTable, refined_fragments, symbol_names
 from tsgkit.treebank import FlatCorpus
 
 TREES = ["(TOP (S (NP (D the) (N dog)) (VP (V ran))))", "(TOP (S (NP (D a) (N dog)) (VP (V sat) (NP (N tea)))))"]

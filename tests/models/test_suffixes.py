@@ -12,13 +12,13 @@ from reference import pyp
 from tsgkit._backoff import validate_class_levels
 from tsgkit._random import Stream
 from tsgkit._refined_rules import RuleHierarchy
+from tsgkit.models._refined_words import add_unseen_tags
+from tsgkit.models._srtsg import Words, lexical_shares
+from tsgkit.models._suffixes import MOST_LEVELS, ClassLevels
 from tsgkit.models.back_off import UNREFINED_ROOT, RefinedSymbols
-from tsgkit.models.refined_words import add_unseen_tags
 from tsgkit.models.rules import number_rules
-from tsgkit.models.srtsg import Words, lexical_shares
-from tsgkit.models.suffixes import MOST_LEVELS, ClassLevels
 from tsgkit.treebank import Binarization, FlatCorpus, UnknownWords, load, prepare
-from tsgkit.treebank.prepare import preparation_of
+from tsgkit.treebank._prepare import preparation_of
 
 CLASSES = ["UNK", "UNK-a", "UNK-a-*s", "UNK-a-*es", "UNK-num"]
 COARSER = {"UNK-a": "UNK", "UNK-a-*s": "UNK-a", "UNK-a-*es": "UNK-a-*s", "UNK-num": "UNK"}

@@ -8,11 +8,11 @@ import pytest
 from nltk.tree import Tree
 
 from tsgkit.errors import UsageError
+from tsgkit.inference._training import Training
+from tsgkit.inference._tsg import TsgSettings
 from tsgkit.inference.entry import entry_of
-from tsgkit.inference.training import Training
-from tsgkit.inference.tsg import TsgSettings
-from tsgkit.models.cfg import cfg_model
-from tsgkit.models.tsg_predictive import DerivationCorrection
+from tsgkit.models._cfg import cfg_model
+from tsgkit.models._tsg_predictive import DerivationCorrection
 from tsgkit.parsing import Parser
 from tsgkit.treebank import Binarization, UnknownWords, load, prepare
 

@@ -21,6 +21,7 @@ Options:
 
 import ctypes
 import importlib
+import importlib.util
 import mmap
 import os
 import pkgutil
@@ -30,6 +31,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Callable, Collection
+from importlib.machinery import ExtensionFileLoader
 from pathlib import Path
 from typing import Any
 
@@ -189,8 +191,9 @@ def main() -> int:
     names = arguments["TARGET"] or list(TARGETS)
     # Loaded here, so that their call stacks are the same in all processes.
     for module in pkgutil.iter_modules(tsgkit.__path__):
-        if module.name.startswith("_") and not module.name.startswith("__"):
-            importlib.import_module(f"tsgkit.{module.name}")
+        name = f"tsgkit.{module.name}"
+        if module.name != "__main__" and isinstance(importlib.util.find_spec(name).loader, ExtensionFileLoader):
+            importlib.import_module(name)
     known: set[int] = set()
     n_all, faults = 0, []
     for name in names:

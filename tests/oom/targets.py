@@ -23,19 +23,19 @@ from tsgkit._derivations import best_derivation, sample_derivations
 from tsgkit._grammar_index import GrammarIndex
 from tsgkit._posteriors import forest_of
 from tsgkit._pruning import Projection
+from tsgkit._tools import compare, draw, generate, info, inspect, parse, prepare, train
+from tsgkit._tools import eval as evaluate
 from tsgkit._tree_ranking import TreeRanking
 from tsgkit._tree_score import TreeScorer
 from tsgkit.errors import EXIT_INTERRUPTED, EXIT_MEMORY, message_of
 from tsgkit.grammar import WeightedGrammar
-from tsgkit.inference.loop import Run
-from tsgkit.models.model import Model
+from tsgkit.inference._loop import Run
+from tsgkit.models._model import Model
 from tsgkit.parsing.objectives import OBJECTIVES
-from tsgkit.report.service import Limits, ParseService
-from tsgkit.tools import compare, draw, generate, info, inspect, parse, prepare, train
-from tsgkit.tools import eval as evaluate
+from tsgkit.report._service import Limits, ParseService
 from tsgkit.treebank import load
-from tsgkit.treebank.brackets import format_tree
-from tsgkit.treebank.export import format_export
+from tsgkit.treebank._brackets import format_tree
+from tsgkit.treebank._export import format_export
 
 Operation = Callable[[], object]
 Prepare = Callable[[], Operation]

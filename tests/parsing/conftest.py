@@ -4,8 +4,8 @@ import pytest
 from reference.chart import Reference
 
 from tsgkit.grammar import WeightedGrammar
-from tsgkit.models.cfg import cfg_model
-from tsgkit.models.model import Model, Stage
+from tsgkit.models._cfg import cfg_model
+from tsgkit.models._model import Model, Stage
 from tsgkit.parsing import Parser
 from tsgkit.treebank import Binarization, Cleaning, Preparation, UnknownWords, load, prepare
 

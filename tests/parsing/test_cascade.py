@@ -13,13 +13,13 @@ from reference.chart import lexical_entries
 from strategies import grammars, sentences
 
 from tsgkit.grammar import WeightedGrammar
-from tsgkit.models.model import Stage
+from tsgkit.models._model import Stage
 from tsgkit.parsing import Parser
-from tsgkit.parsing.engine import Cascade, Engine
-from tsgkit.parsing.lexical import SentenceEntries
+from tsgkit.parsing._engine import Cascade, Engine
+from tsgkit.parsing._lexical import SentenceEntries
+from tsgkit.parsing._settings import PRUNING, ParserSettings
 from tsgkit.parsing.objectives import OBJECTIVES
 from tsgkit.parsing.search import Search
-from tsgkit.parsing.settings import PRUNING, ParserSettings
 
 some = settings(max_examples=60, deadline=None, derandomize=True)
 

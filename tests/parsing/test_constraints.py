@@ -21,19 +21,19 @@ from tsgkit._pruning import Projection
 from tsgkit._tree_ranking import TreeRanking
 from tsgkit.errors import TreebankError, UsageError
 from tsgkit.grammar import WeightedGrammar
-from tsgkit.models.constraints import LabelAutomata
-from tsgkit.models.model import Stage
+from tsgkit.models._constraints import LabelAutomata
+from tsgkit.models._model import Stage
 from tsgkit.parsing import Parser, ParserSettings
-from tsgkit.parsing.constraints import StateCodes
-from tsgkit.parsing.engine import Cascade, Engine
-from tsgkit.parsing.lexical import SentenceEntries
+from tsgkit.parsing._constraints import StateCodes
+from tsgkit.parsing._engine import Cascade, Engine
+from tsgkit.parsing._lexical import SentenceEntries
+from tsgkit.parsing._product import ProductParser
+from tsgkit.parsing._rows import project
 from tsgkit.parsing.objectives import OBJECTIVES
-from tsgkit.parsing.product import ProductParser
-from tsgkit.parsing.rows import project
 from tsgkit.parsing.search import Search
 from tsgkit.treebank import Binarization, load
-from tsgkit.treebank.partial import MAX_BRACKETS, bracketed_sentence, require_brackets
-from tsgkit.treebank.trees import brackets_of
+from tsgkit.treebank._partial import MAX_BRACKETS, bracketed_sentence, require_brackets
+from tsgkit.treebank._trees import brackets_of
 
 many = settings(max_examples=200, deadline=None, derandomize=True)
 some = settings(max_examples=60, deadline=None, derandomize=True)

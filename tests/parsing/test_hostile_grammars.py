@@ -15,7 +15,7 @@ from commands import run_forked
 from fuzz import grammars
 from processes import memory_limit, wait_until
 
-from tsgkit.grammar.components import LARGEST_CYCLE
+from tsgkit.grammar._components import LARGEST_CYCLE
 from tsgkit.parsing import Parser
 from tsgkit.parsing.objectives import OBJECTIVES
 

@@ -14,8 +14,8 @@ from tsgkit._chart import Chart
 from tsgkit._derivations import best_derivation
 from tsgkit._grammar_index import GrammarIndex
 from tsgkit.grammar import WeightedGrammar
-from tsgkit.parsing.known_tree import KnownTreeParser, NoDerivationError
-from tsgkit.parsing.rows import project, tree_of_rows
+from tsgkit.parsing._known_tree import KnownTreeParser, NoDerivationError
+from tsgkit.parsing._rows import project, tree_of_rows
 
 many = settings(max_examples=100, deadline=None, derandomize=True)
 

@@ -7,7 +7,7 @@ import pytest
 
 from tsgkit._grammar_index import GrammarIndex
 from tsgkit.grammar import WeightedGrammar
-from tsgkit.parsing.lexical import SOFT_FACTOR, UNSEEN_FACTOR, LexicalTable
+from tsgkit.parsing._lexical import SOFT_FACTOR, UNSEEN_FACTOR, LexicalTable
 
 # Two symbols of N, one of V, one of D, and the root; the last label is no tag.
 GRAMMAR = WeightedGrammar(

@@ -11,10 +11,10 @@ from reference.chart import Reference, TooManyDerivations, best_tree_score, lexi
 from strategies import grammars, sentences
 
 from tsgkit.grammar import WeightedGrammar
-from tsgkit.models.model import Stage
+from tsgkit.models._model import Stage
 from tsgkit.parsing import Parser, ParserSettings
-from tsgkit.parsing.engine import Cascade, Engine
-from tsgkit.parsing.lexical import SentenceEntries
+from tsgkit.parsing._engine import Cascade, Engine
+from tsgkit.parsing._lexical import SentenceEntries
 from tsgkit.parsing.objectives import OBJECTIVES, Needs, Objective
 from tsgkit.parsing.search import Search
 
@@ -165,7 +165,7 @@ def test_sampled_objectives_agree_with_exact_ones_as_samples_grow(exact):
 
 
 def test_objectives_fall_back_on_candidates_when_no_tree_has_probable_rules(monkeypatch):
-    monkeypatch.setattr("tsgkit.parsing.engine.SMALLEST_POSTERIOR", 0.99)
+    monkeypatch.setattr("tsgkit.parsing._engine.SMALLEST_POSTERIOR", 0.99)
     for objective in ("mer", "max-rule"):
         parse = Parser(model_of(ATTACHMENT), objective=objective).analyse(ATTACHED)
         assert not parse.fallback

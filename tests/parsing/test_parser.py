@@ -14,11 +14,11 @@ from parsing.conftest import ATTACHED, ATTACHMENT, NUMBERS, SENTENCE, model_of, 
 import tsgkit
 from tsgkit.errors import UsageError
 from tsgkit.grammar import WeightedGrammar
-from tsgkit.models.cfg import cfg_model
+from tsgkit.models._cfg import cfg_model
 from tsgkit.parsing import Parser
 from tsgkit.parsing.objectives import OBJECTIVES
 from tsgkit.treebank import Binarization, Cleaning, UnknownWords, load, prepare
-from tsgkit.treebank.trees import brackets_of
+from tsgkit.treebank._trees import brackets_of
 
 # ---- NLTK's interface ------------------------------------------------------------------------------------
 

@@ -11,13 +11,13 @@ import pytest
 
 from tsgkit._forest import Forest, product_of
 from tsgkit.errors import UsageError
-from tsgkit.inference.srtsg import SrSettings
-from tsgkit.inference.training import Training
-from tsgkit.models.cfg import cfg_model
+from tsgkit.inference._srtsg import SrSettings
+from tsgkit.inference._training import Training
+from tsgkit.models._cfg import cfg_model
 from tsgkit.parsing import Parser
-from tsgkit.parsing.base import SentenceParser, results_of
-from tsgkit.parsing.engine import SMALLEST_POSTERIOR
-from tsgkit.parsing.product import ProductParser, parser_of
+from tsgkit.parsing._base import SentenceParser, results_of
+from tsgkit.parsing._engine import SMALLEST_POSTERIOR
+from tsgkit.parsing._product import ProductParser, parser_of
 from tsgkit.parsing.votes import N_BEST, RULES_THRESHOLD
 from tsgkit.treebank import Binarization, Cleaning, UnknownWords, load, prepare
 

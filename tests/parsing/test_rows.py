@@ -6,9 +6,9 @@ from nltk.tree import Tree
 from strategies import trees
 
 from tsgkit._codes import BRIDGE
-from tsgkit.parsing.rows import project, rows_of_tree, tree_of_rows
+from tsgkit.parsing._rows import project, rows_of_tree, tree_of_rows
 from tsgkit.treebank import Binarization
-from tsgkit.treebank.trees import brackets_of, preorder
+from tsgkit.treebank._trees import brackets_of, preorder
 
 
 def number_of_labels(tree):

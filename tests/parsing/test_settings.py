@@ -5,12 +5,12 @@ import math
 import pytest
 from parsing.conftest import SENTENCE
 
+from tsgkit._settings import SettingError
 from tsgkit.errors import UsageError
 from tsgkit.parsing import Parser, ParserSettings
-from tsgkit.parsing.product import ProductParser
-from tsgkit.parsing.settings import COARSE_THRESHOLD, THRESHOLD
+from tsgkit.parsing._product import ProductParser
+from tsgkit.parsing._settings import COARSE_THRESHOLD, THRESHOLD
 from tsgkit.parsing.votes import RULES_THRESHOLD
-from tsgkit.settings import SettingError
 
 WRONG = (
     ({"objective": "best"}, "objective 'best': must be one of mpd"),

@@ -19,8 +19,8 @@ from tsgkit._work_limit import WorkLimit
 from tsgkit.errors import CancelledError, OutOfTimeError, UsageError
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.parsing import Parser
+from tsgkit.parsing._product import ProductParser
 from tsgkit.parsing.objectives import OBJECTIVES
-from tsgkit.parsing.product import ProductParser
 
 
 def slow_grammar(n_symbols=300):

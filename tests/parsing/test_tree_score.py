@@ -14,7 +14,7 @@ from tsgkit._derivations import sample_derivations
 from tsgkit._grammar_index import GrammarIndex
 from tsgkit._tree_score import TreeScorer
 from tsgkit.grammar import WeightedGrammar
-from tsgkit.parsing.rows import project
+from tsgkit.parsing._rows import project
 
 many = settings(max_examples=100, deadline=None, derandomize=True)
 

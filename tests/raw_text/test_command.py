@@ -6,13 +6,13 @@ import time
 
 import pytest
 
-from tsgkit.cli import parse_arguments
-from tsgkit.models.model import Model
+from tsgkit._cli import parse_arguments
+from tsgkit._tools import train as train_command
+from tsgkit._tools.train import raw_text_settings
+from tsgkit.models._model import Model
 from tsgkit.raw_text import RawTextSettings, teaching_of
-from tsgkit.tools import train as train_command
-from tsgkit.tools.train import raw_text_settings
 from tsgkit.treebank import load
-from tsgkit.treebank.trees import words
+from tsgkit.treebank._trees import words
 
 OPTIONS = ["--model=srtsg", "--splits=1", "--split-iterations=6", "--joint-iterations=2", "--average=2"]
 OPTIONS += ["--average-every=1", "--checkpoint-every=1", "--raw=text", "--teachers=2", "--raw-sentences=40"]

@@ -6,11 +6,11 @@ import pytest
 from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError
-from tsgkit.inference.training import Training
-from tsgkit.inference.tsg import TsgSettings
+from tsgkit.inference._training import Training
+from tsgkit.inference._tsg import TsgSettings
 from tsgkit.raw_text import student_corpus
+from tsgkit.report._raw_text_panel import raw_text
 from tsgkit.report.model_report import Report, ReportSettings
-from tsgkit.report.raw_text_panel import raw_text
 from tsgkit.treebank import Binarization, UnknownWords, load, prepare
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")

@@ -12,13 +12,13 @@ import pytest
 import tsgkit
 from tsgkit.distributed import make_backend
 from tsgkit.errors import JobError, TreebankError, UsageError
-from tsgkit.inference.chains import Plan
-from tsgkit.inference.checkpoint import corpus_digest
-from tsgkit.inference.srtsg import SrSettings
+from tsgkit.inference._chains import Plan
+from tsgkit.inference._checkpoint import corpus_digest
+from tsgkit.inference._srtsg import SrSettings
 from tsgkit.raw_text import RawSentences, RawTextSettings, Teaching, student_corpus, teaching_of
-from tsgkit.raw_text import teaching as teaching_module
+from tsgkit.raw_text import _teaching as teaching_module
 from tsgkit.treebank import Binarization, UnknownWords, load, prepare
-from tsgkit.treebank.trees import words
+from tsgkit.treebank._trees import words
 
 QUICK = SrSettings(splits=1, split_iterations=4, joint_iterations=0, average=2, average_every=1)
 SETTINGS = RawTextSettings(teachers=2, sentences=30, max_length=20)

@@ -20,7 +20,7 @@ class Hierarchy:
     levels : tsgkit.models.back_off.Levels
     rule_base, rule_class, lexical_share, class_word_base : list
         As compiled code takes them.
-    class_levels : tsgkit.models.suffixes.ClassLevels
+    class_levels : tsgkit.models._suffixes.ClassLevels
     parameters : array of 2 by the number of pairs
     """
 

@@ -9,9 +9,7 @@ from reference import pyp
 from reference.chart import BINARY, LEXICAL, UNARY
 from reference.sr import Reference
 
-from tsgkit.models.back_off import UNREFINED_ROOT
-from tsgkit.models.rules import number_rules
-from tsgkit.models.srtsg import (
+from tsgkit.models._srtsg import (
     RefinedGrammar,
     RuleMeans,
     Subcategories,
@@ -22,7 +20,9 @@ from tsgkit.models.srtsg import (
     refinements,
     split_levels,
 )
-from tsgkit.models.suffixes import ClassLevels
+from tsgkit.models._suffixes import ClassLevels
+from tsgkit.models.back_off import UNREFINED_ROOT
+from tsgkit.models.rules import number_rules
 from tsgkit.treebank import Binarization, FlatCorpus, Preparation, UnknownWords, load, prepare
 
 BANKS = {

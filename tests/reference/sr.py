@@ -34,7 +34,7 @@ class Reference:
     group_label, n_options : list of int, one per group
     rule_base, rule_class, lexical_share, class_word_base : list
         As the sampler takes them.
-    class_levels : tsgkit.models.suffixes.ClassLevels
+    class_levels : tsgkit.models._suffixes.ClassLevels
     levels : tsgkit.models.back_off.Levels
     parameters : array of 2 by the number of pairs
         Discounts and strengths.

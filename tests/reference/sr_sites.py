@@ -34,7 +34,7 @@ class Reference:
         Its discount and strength.
     stop : list of float, one per label
     rule_base, rule_class, lexical_share, class_word_base : lists
-    class_levels : tsgkit.models.suffixes.ClassLevels
+    class_levels : tsgkit.models._suffixes.ClassLevels
     levels : {1, 2, 3}
     """
 

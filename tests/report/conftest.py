@@ -2,8 +2,8 @@
 
 import pytest
 
-from tsgkit.models.model import Model
-from tsgkit.tools import train as train_command
+from tsgkit._tools import train as train_command
+from tsgkit.models._model import Model
 
 OPTIONS = {
     "cfg": [],

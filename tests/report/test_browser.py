@@ -17,11 +17,11 @@ from pathlib import Path
 import pytest
 from report.browser import DESKTOP, PHONE, Browser
 
-from tsgkit.models.model import Model
+from tsgkit._tools import report as report_command
+from tsgkit._tools import train as train_command
+from tsgkit.models._model import Model
 from tsgkit.parsing import Parser
-from tsgkit.tools import report as report_command
-from tsgkit.tools import train as train_command
-from tsgkit.treebank.brackets import format_tree
+from tsgkit.treebank._brackets import format_tree
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 

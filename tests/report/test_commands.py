@@ -7,11 +7,11 @@ import pytest
 from nltk.tree import Tree
 from report.conftest import KINDS
 
+from tsgkit._tools import compare as compare_command
+from tsgkit._tools import draw as draw_command
 from tsgkit.parsing import Parser
-from tsgkit.tools import compare as compare_command
-from tsgkit.tools import draw as draw_command
 from tsgkit.treebank import Cleaning, load
-from tsgkit.treebank.brackets import format_tree
+from tsgkit.treebank._brackets import format_tree
 
 pytestmark = pytest.mark.xdist_group("pictures")
 

@@ -14,10 +14,10 @@ from contextlib import ExitStack, contextmanager, suppress
 import pytest
 
 from tsgkit.errors import UsageError
-from tsgkit.report.limits import DESCRIPTORS_PER_CONNECTION, RESERVED_DESCRIPTORS, ConnectionLimits
+from tsgkit.report._limits import DESCRIPTORS_PER_CONNECTION, RESERVED_DESCRIPTORS, ConnectionLimits
 
 pytest.importorskip("waitress", reason="waitress is not installed")
-from tsgkit.report.connections import create_server
+from tsgkit.report._connections import create_server
 
 pytestmark = pytest.mark.xdist_group("pictures")
 
@@ -220,7 +220,7 @@ def test_who_closes_the_connection_is_noticed():
 
 
 def test_who_does_not_read_the_answer(monkeypatch):
-    monkeypatch.setattr("tsgkit.report.connections.SEND_SECONDS", 0.5)
+    monkeypatch.setattr("tsgkit.report._connections.SEND_SECONDS", 0.5)
     with running() as server:
         connection = server.connect()
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -258,7 +258,7 @@ def test_only_a_proxy_says_who_asks():
 
 def test_connections_stay_below_the_limit_of_open_files():
     code = (
-        "import resource, sys; from tsgkit.report.limits import ConnectionLimits;"
+        "import resource, sys; from tsgkit.report._limits import ConnectionLimits;"
         "resource.setrlimit(resource.RLIMIT_NOFILE, tuple(map(int, sys.argv[1:])));"
         "print(ConnectionLimits(connections=100).within_descriptors().connections,"
         " resource.getrlimit(resource.RLIMIT_NOFILE)[0])"

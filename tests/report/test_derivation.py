@@ -7,15 +7,15 @@ import pytest
 from nltk.tree import Tree
 from report.conftest import KINDS
 
-from tsgkit.drawing.trees import BEGINS, INSERTED
+from tsgkit.drawing._trees import BEGINS, INSERTED
 from tsgkit.inference.entry import fragments_of
-from tsgkit.models.subcategories import SubcategoryTable
+from tsgkit.models._subcategories import SubcategoryTable
 from tsgkit.parsing import Parser
-from tsgkit.parsing.known_tree import NoDerivationError
+from tsgkit.parsing._known_tree import NoDerivationError
 from tsgkit.report import Deriver, derivation_of
 from tsgkit.treebank import load
-from tsgkit.treebank.fragments import n_rules
-from tsgkit.treebank.trees import preorder, words
+from tsgkit.treebank._fragments import n_rules
+from tsgkit.treebank._trees import preorder, words
 
 pytestmark = pytest.mark.xdist_group("pictures")
 

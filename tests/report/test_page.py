@@ -5,7 +5,7 @@ import hashlib
 import re
 from html.parser import HTMLParser
 
-from tsgkit.report.page import escape, html_page, table
+from tsgkit.report._page import escape, html_page, table
 
 WILD = "<script>alert('1')</script> & \x00\"quoted\""
 

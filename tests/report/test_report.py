@@ -15,21 +15,21 @@ import numpy as np
 import pytest
 from report.conftest import KINDS
 
+from tsgkit._tools import report as report_command
+from tsgkit._tools import train as train_command
 from tsgkit.drawing import Drawing
 from tsgkit.errors import UsageError
 from tsgkit.evaluation import evaluate
-from tsgkit.inference.convergence import plain_r_hat
+from tsgkit.inference._convergence import plain_r_hat
 from tsgkit.inference.entry import fragments_of
-from tsgkit.models.subcategories import SubcategoryTable
+from tsgkit.models._subcategories import SubcategoryTable
 from tsgkit.parsing import Parser
-from tsgkit.report.model_panels import useful_fragments
+from tsgkit.report._model_panels import useful_fragments
+from tsgkit.report._page import html_page, plot_script
+from tsgkit.report._panels import PANELS
+from tsgkit.report._plots import Mark, Series, bar_plot, line_plot
+from tsgkit.report._training import diagnoses_of, marks_of, phases_of
 from tsgkit.report.model_report import Report, ReportSettings
-from tsgkit.report.page import html_page, plot_script
-from tsgkit.report.panels import PANELS
-from tsgkit.report.plots import Mark, Series, bar_plot, line_plot
-from tsgkit.report.training import diagnoses_of, marks_of, phases_of
-from tsgkit.tools import report as report_command
-from tsgkit.tools import train as train_command
 from tsgkit.treebank import Cleaning, load
 
 pytestmark = pytest.mark.xdist_group("pictures")

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tsgkit.models.cfg import cfg_model
-from tsgkit.report.tokens import PennTokenizer, WordTokenizer, tokenizer_of, word_counts
+from tsgkit.models._cfg import cfg_model
+from tsgkit.report._tokens import PennTokenizer, WordTokenizer, tokenizer_of, word_counts
 from tsgkit.treebank import Binarization, UnknownWords, load, prepare
-from tsgkit.treebank.brackets import read_brackets
+from tsgkit.treebank._brackets import read_brackets
 
 FRENCH = {"l'": 40, "d'": 30, "homme": 3, "dort": 2, "aujourd'hui": 4, ".": 90, ",": 80, "le": 50, "2,5": 1, "-t-il": 2}
 CHINESE = {"我": 20, "喜欢": 9, "北京": 5, "大学": 4, "北京大学": 3, "。": 30, "学": 2, "生": 1}

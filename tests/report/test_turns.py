@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from tsgkit.report.turns import BusyError, GoneError, Turns, client_of
+from tsgkit.report._turns import BusyError, GoneError, Turns, client_of
 
 LATER = time.monotonic() + 3600
 

@@ -15,21 +15,21 @@ from hypothesis import strategies as st
 from nltk.tree import Tree
 from report.conftest import KINDS
 
+from tsgkit._tools import serve as serve_command
+from tsgkit._tools import train as train_command
 from tsgkit._work_limit import WorkLimit
 from tsgkit.errors import CancelledError, UsageError
 from tsgkit.evaluation import evaluate
-from tsgkit.models.model import Model
+from tsgkit.models._model import Model
 from tsgkit.parsing import Parser
-from tsgkit.report.examples import Examples
-from tsgkit.report.limits import Limits
-from tsgkit.report.service import ParseService, RequestError
-from tsgkit.tools import serve as serve_command
-from tsgkit.tools import train as train_command
+from tsgkit.report._examples import Examples
+from tsgkit.report._limits import Limits
+from tsgkit.report._service import ParseService, RequestError
 from tsgkit.treebank import load
-from tsgkit.treebank.brackets import format_tree
+from tsgkit.treebank._brackets import format_tree
 
 pytest.importorskip("flask", reason="flask is not installed")
-from tsgkit.report.web import HostCheck, create_app
+from tsgkit.report._web import HostCheck, create_app
 
 pytestmark = pytest.mark.xdist_group("pictures")
 
@@ -475,7 +475,7 @@ def test_what_the_command_refuses(paths, capsys, monkeypatch):
         assert option.removeprefix("--").split("=")[0].replace("-", "_") in capsys.readouterr().err.replace("-", "_")
     assert serve_command.main(["no-such.model"]) == 2
     assert "no-such.model" in capsys.readouterr().err
-    monkeypatch.delitem(sys.modules, "tsgkit.report.connections", raising=False)
+    monkeypatch.delitem(sys.modules, "tsgkit.report._connections", raising=False)
     monkeypatch.setitem(sys.modules, "waitress.adjustments", None)
     assert serve_command.main([model]) == 2
     assert "pip install 'tsgkit[web]'" in capsys.readouterr().err

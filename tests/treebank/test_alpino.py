@@ -5,8 +5,8 @@ import io
 import pytest
 
 from tsgkit.errors import TreebankError, UsageError
-from tsgkit.treebank.alpino import read_alpino
-from tsgkit.treebank.brackets import format_tree
+from tsgkit.treebank._alpino import read_alpino
+from tsgkit.treebank._brackets import format_tree
 from tsgkit.treebank.formats import ReadOptions
 
 # What the girl wants to see she does not say; the comma is first in the file, and third in the sentence.

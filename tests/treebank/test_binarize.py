@@ -9,8 +9,8 @@ from nltk.tree import Tree
 from reference import binarize as reference
 
 from tsgkit.errors import TreebankError, UsageError
-from tsgkit.treebank.binarize import MAX_LISTED, METHODS, Binarization, escape, undo_label
-from tsgkit.treebank.trees import preorder, same_tree, words
+from tsgkit.treebank._binarize import MAX_LISTED, METHODS, Binarization, escape, undo_label
+from tsgkit.treebank._trees import preorder, same_tree, words
 
 LARGE = 100_000
 

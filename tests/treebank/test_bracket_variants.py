@@ -3,10 +3,10 @@
 import pytest
 
 from tsgkit.errors import TreebankError, UsageError
-from tsgkit.treebank.brackets import format_tree, read_brackets
+from tsgkit.treebank._brackets import format_tree, read_brackets
+from tsgkit.treebank._presets import load_preset
+from tsgkit.treebank._sources import read_trees
 from tsgkit.treebank.formats import ReadOptions
-from tsgkit.treebank.presets import load_preset
-from tsgkit.treebank.sources import read_trees
 
 
 def read(text, skipped=None, **named):

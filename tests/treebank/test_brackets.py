@@ -7,10 +7,10 @@ from nltk.tree import Tree
 from strategies import trees
 
 from tsgkit.errors import TreebankError
-from tsgkit.treebank.brackets import escape_symbol, format_tree, read_brackets, unescape_word
+from tsgkit.treebank._brackets import escape_symbol, format_tree, read_brackets, unescape_word
+from tsgkit.treebank._sources import validate_tree
+from tsgkit.treebank._trees import same_tree, words
 from tsgkit.treebank.formats import ReadOptions
-from tsgkit.treebank.sources import validate_tree
-from tsgkit.treebank.trees import same_tree, words
 
 
 def read(text, **options):

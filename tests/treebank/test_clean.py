@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from nltk.tree import Tree
 from strategies import trees
 
-from tsgkit.treebank.brackets import format_tree
-from tsgkit.treebank.clean import (
+from tsgkit.treebank._brackets import format_tree
+from tsgkit.treebank._clean import (
     Cleaning,
     add_root,
     chain_parts,
@@ -19,7 +19,7 @@ from tsgkit.treebank.clean import (
     strip_function,
     strip_functions,
 )
-from tsgkit.treebank.trees import preorder, same_tree, words
+from tsgkit.treebank._trees import preorder, same_tree, words
 
 
 def tree(text):

@@ -4,7 +4,7 @@ import pytest
 
 from tsgkit.errors import TreebankError
 from tsgkit.treebank import read_trees
-from tsgkit.treebank.conllu import recognise
+from tsgkit.treebank._conllu import recognise
 
 ROW = "1\tShe\tshe\tPRON\tPRP\t_\t2\tnsubj\t_\t_\n"
 

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tsgkit.errors import TreebankError
-from tsgkit.treebank.brackets import format_tree
-from tsgkit.treebank.continuous import ROOT, Outline, continuous_parents, inside_phrases
-from tsgkit.treebank.export import read_export
+from tsgkit.treebank._brackets import format_tree
+from tsgkit.treebank._continuous import ROOT, Outline, continuous_parents, inside_phrases
+from tsgkit.treebank._export import read_export
+from tsgkit.treebank._graphs import MOST_NODES
+from tsgkit.treebank._trees import preorder, words
 from tsgkit.treebank.formats import ReadOptions
-from tsgkit.treebank.graphs import MOST_NODES
-from tsgkit.treebank.trees import preorder, words
 
 # ---- any tree ------------------------------------------------------------------------------------------------------
 

@@ -6,8 +6,8 @@ from nltk.tree import Tree
 from strategies import trees
 
 from tsgkit.treebank import Cleaning, load
-from tsgkit.treebank.dependencies import conllu_block, dependencies_of, relation
-from tsgkit.treebank.heads import HeadRules
+from tsgkit.treebank._dependencies import conllu_block, dependencies_of, relation
+from tsgkit.treebank._heads import HeadRules
 
 PENN = HeadRules.load("penn")
 # Collins (1999), appendix A, after Magerman (1995), as published with several parsers: the direction in which a phrase

@@ -6,10 +6,10 @@ from nltk.tree import Tree
 from strategies import trees
 
 from tsgkit.errors import TreebankError
-from tsgkit.treebank.brackets import format_tree
-from tsgkit.treebank.discbracket import format_discbracket, read_discbracket
+from tsgkit.treebank._brackets import format_tree
+from tsgkit.treebank._discbracket import format_discbracket, read_discbracket
+from tsgkit.treebank._trees import same_tree
 from tsgkit.treebank.formats import ReadOptions
-from tsgkit.treebank.trees import same_tree
 
 GAP = "(S (VP (PDS 0=das) (VVPP 3=gesagt)) (VAFIN 1=hat) (PPER 2=er))"
 

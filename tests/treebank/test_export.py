@@ -5,10 +5,10 @@ from hypothesis import given
 from strategies import trees
 
 from tsgkit.errors import TreebankError
-from tsgkit.treebank.brackets import format_tree
-from tsgkit.treebank.export import format_export, read_export
+from tsgkit.treebank._brackets import format_tree
+from tsgkit.treebank._export import format_export, read_export
+from tsgkit.treebank._trees import same_tree
 from tsgkit.treebank.formats import ReadOptions
-from tsgkit.treebank.trees import same_tree
 
 VERSION_3 = """#FORMAT 3
 #BOT ORIGIN

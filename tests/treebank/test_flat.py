@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from nltk.tree import Tree
 from strategies import trees
 
-from tsgkit.archive import ArchiveError, write_archive
+from tsgkit._archive import ArchiveError, write_archive
 from tsgkit.treebank import FlatCorpus
-from tsgkit.treebank.trees import same_tree
+from tsgkit.treebank._trees import same_tree
 
 SMALL = [Tree.fromstring("(S (NP (D the) (N cat)) (VP (V ran)))"), Tree.fromstring("(N cat)")]
 

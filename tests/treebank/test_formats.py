@@ -10,8 +10,8 @@ from nltk.tree import Tree
 from tsgkit import registry
 from tsgkit.errors import TreebankError, UsageError
 from tsgkit.registry import Registry
-from tsgkit.treebank import formats, read_trees, sources, write_trees
-from tsgkit.treebank.brackets import format_tree
+from tsgkit.treebank import _sources, formats, read_trees, write_trees
+from tsgkit.treebank._brackets import format_tree
 from tsgkit.treebank.formats import READERS, WRITERS, Reader, ReadOptions, recognised, split_format
 
 LINE = "(S (NP (N cafe\u0301)) (VP (V ran)))\n"
@@ -46,7 +46,7 @@ def readers(monkeypatch):
     table = Registry("reader", "tsgkit.readers", READERS._built_in)
     table.register("tagged", TAGGED)
     table.register("json", JSON)
-    for module in (formats, sources):
+    for module in (formats, _sources):
         monkeypatch.setattr(module, "READERS", table)
     return table
 
@@ -146,7 +146,7 @@ def test_a_reader_of_another_package(monkeypatch, tmp_path):
     monkeypatch.setattr(registry, "entry_points", lambda group: points if group == "tsgkit.readers" else [])
     monkeypatch.setattr(EntryPoint, "load", lambda point: globals()[point.attr])
     table = Registry("reader", "tsgkit.readers", READERS._built_in)
-    for module in (formats, sources):
+    for module in (formats, _sources):
         monkeypatch.setattr(module, "READERS", table)
     (tmp_path / "a").write_text("the/D cat/N\n")
     assert texts(tmp_path / "a") == texts(tmp_path / "a", format="tagged") == ["(S (D the) (N cat))"]
@@ -156,7 +156,7 @@ def test_a_broken_reader_of_another_package_has_a_remedy(monkeypatch, tmp_path):
     points = [EntryPoint("broken", "no_such_module:X", "tsgkit.readers")]
     monkeypatch.setattr(registry, "entry_points", lambda group: points)
     table = Registry("reader", "tsgkit.readers", READERS._built_in)
-    for module in (formats, sources):
+    for module in (formats, _sources):
         monkeypatch.setattr(module, "READERS", table)
     (tmp_path / "a").write_text(LINE)
     with pytest.raises(UsageError, match=r"'broken' of no_such_module:X: .*; uninstall it, or name the format"):
@@ -167,7 +167,7 @@ def test_a_broken_reader_of_another_package_has_a_remedy(monkeypatch, tmp_path):
 def test_writers_of_others(monkeypatch, tmp_path):
     table = Registry("writer", "tsgkit.writers", WRITERS._built_in)
     table.register("sentences", lambda trees: (" ".join(tree.leaves()) + "\n" for tree in trees))
-    monkeypatch.setattr(sources, "WRITERS", table)
+    monkeypatch.setattr(_sources, "WRITERS", table)
     write_trees([Tree("S", [Tree("N", ["a"]), Tree("V", ["b"])])], tmp_path / "x.gz", "sentences")
     assert gzip.decompress((tmp_path / "x.gz").read_bytes()) == b"a b\n"
 

@@ -5,9 +5,9 @@ import io
 import pytest
 
 from tsgkit.errors import TreebankError, UsageError
-from tsgkit.treebank.brackets import format_tree
+from tsgkit.treebank._brackets import format_tree
+from tsgkit.treebank._ftb import read_ftb
 from tsgkit.treebank.formats import ReadOptions
-from tsgkit.treebank.ftb import read_ftb
 
 SENTENCE = """<SENT nb="12">
 <NP fct="SUJ"><w cat="D" subcat="def" lemma="le">Le</w>

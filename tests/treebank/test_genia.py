@@ -5,9 +5,9 @@ import io
 import pytest
 
 from tsgkit.errors import TreebankError
-from tsgkit.treebank.brackets import format_tree
+from tsgkit.treebank._brackets import format_tree
+from tsgkit.treebank._genia import read_genia
 from tsgkit.treebank.formats import ReadOptions
-from tsgkit.treebank.genia import read_genia
 
 SENTENCE = """<sentence id="S1"><cons cat="S">
 <cons cat="NP" id="i1" role="SBJ"><tok cat="NNS">Cells</tok></cons> <cons cat="VP"><tok cat="VBP">seem</tok>

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError
-from tsgkit.treebank.brackets import format_tree
-from tsgkit.treebank.continuous import word_node
+from tsgkit.treebank._brackets import format_tree
+from tsgkit.treebank._continuous import word_node
+from tsgkit.treebank._graphs import SyntaxGraph, split_function, tree_of, with_function
+from tsgkit.treebank._trees import preorder, same_tree
 from tsgkit.treebank.formats import ReadOptions
-from tsgkit.treebank.graphs import SyntaxGraph, split_function, tree_of, with_function
-from tsgkit.treebank.trees import preorder, same_tree
 
 
 def graph(words, labels, parents, **more):

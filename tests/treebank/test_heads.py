@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tsgkit.errors import TreebankError
-from tsgkit.treebank.heads import BUILT_IN, HeadRules
+from tsgkit.treebank._heads import BUILT_IN, HeadRules
 
 
 @pytest.mark.parametrize(

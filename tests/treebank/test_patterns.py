@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tsgkit.errors import TreebankError
-from tsgkit.treebank.patterns import Pattern
+from tsgkit.treebank._patterns import Pattern
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ import pytest
 from nltk.tree import Tree
 
 from tsgkit.treebank import Binarization, Cleaning, FlatCorpus, UnknownWords, load, prepare, read_trees
-from tsgkit.treebank.brackets import format_tree
-from tsgkit.treebank.prepare import Preparation, preparation_of, split_trees, tree_height
-from tsgkit.treebank.trees import same_tree, words
+from tsgkit.treebank._brackets import format_tree
+from tsgkit.treebank._prepare import Preparation, preparation_of, split_trees, tree_height
+from tsgkit.treebank._trees import same_tree, words
 
 BINARIZATIONS = [
     Binarization(method, horizontal, vertical)
@@ -304,7 +304,7 @@ def test_flat_corpus_from_the_command_line(tsgkit, tmp_path):
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_file(tmp_path):
     script = (
-        "import resource, sys; from tsgkit.cli import main;"
+        "import resource, sys; from tsgkit._cli import main;"
         "main(['prepare', '-o', 'out.mrg', 'in.mrg']);"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
     )

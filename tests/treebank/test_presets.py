@@ -3,11 +3,11 @@
 import pytest
 
 from tsgkit.errors import TreebankError, UsageError
-from tsgkit.evaluation.parameters import parameters_named
+from tsgkit.evaluation._parameters import parameters_named
 from tsgkit.treebank import Binarization, Cleaning, read_trees
-from tsgkit.treebank.brackets import format_tree
-from tsgkit.treebank.presets import load_preset, parse_preset, preset_names
-from tsgkit.treebank.relabel import Relabelling
+from tsgkit.treebank._brackets import format_tree
+from tsgkit.treebank._presets import load_preset, parse_preset, preset_names
+from tsgkit.treebank._relabel import Relabelling
 
 MINE = """
 title = "My treebank"

@@ -5,12 +5,12 @@ Each sentence has what its treebank is documented to have: headers, markup, gaps
 
 import pytest
 
-from tsgkit.evaluation.parameters import parameters_named
+from tsgkit.evaluation._parameters import parameters_named
 from tsgkit.treebank import read_trees
-from tsgkit.treebank.brackets import format_tree
-from tsgkit.treebank.dependencies import dependencies_of
-from tsgkit.treebank.heads import HeadRules
-from tsgkit.treebank.presets import load_preset
+from tsgkit.treebank._brackets import format_tree
+from tsgkit.treebank._dependencies import dependencies_of
+from tsgkit.treebank._heads import HeadRules
+from tsgkit.treebank._presets import load_preset
 
 NEGRA = """%% word\t\ttag\tmorph\tedge\tparent\tsecedge
 #FORMAT 3

@@ -5,9 +5,9 @@ from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError
 from tsgkit.treebank import Binarization, Cleaning, UnknownWords, prepare
-from tsgkit.treebank.brackets import format_tree
-from tsgkit.treebank.prepare import Preparation, preparation_of
-from tsgkit.treebank.relabel import Relabelling, labels_of, read_relabelling
+from tsgkit.treebank._brackets import format_tree
+from tsgkit.treebank._prepare import Preparation, preparation_of
+from tsgkit.treebank._relabel import Relabelling, labels_of, read_relabelling
 
 TREE = Tree.fromstring("(S (NP-SB (DT the) (NN -Fpa-)) (VN (V ran)) (X (PU .)) (PU !))")
 

@@ -4,9 +4,9 @@ import pytest
 from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError
-from tsgkit.treebank.brackets import format_tree
+from tsgkit.treebank._brackets import format_tree
+from tsgkit.treebank._sinica import read_sinica
 from tsgkit.treebank.formats import ReadOptions
-from tsgkit.treebank.sinica import read_sinica
 
 LINE = (
     "#3:1.[17] S(agent:NP(property:N‧的(head:Nhaa:我|Head:DE:的)|Head:Nab:狗)|time:Dd:常|Head:VA4:跑)"

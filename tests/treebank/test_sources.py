@@ -9,8 +9,8 @@ from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError
 from tsgkit.treebank import read_trees
-from tsgkit.treebank.brackets import format_tree
-from tsgkit.treebank.sources import lost_share, require_share
+from tsgkit.treebank._brackets import format_tree
+from tsgkit.treebank._sources import lost_share, require_share
 
 GOOD, BAD = "(S (A b))\n", "(S (A b) c)\n"
 

@@ -11,7 +11,8 @@ import pytest
 from nltk.tree import Tree
 
 from tsgkit.treebank import Binarization, Cleaning, read_trees
-from tsgkit.treebank.fragments import canonical, n_rules
+from tsgkit.treebank._fragments import canonical, n_rules
+from tsgkit.treebank._trees import is_preterminal, preorder, same_tree, words
 from tsgkit.treebank.synthetic import (
     assemble,
     generate,
@@ -22,8 +23,7 @@ from tsgkit.treebank.synthetic import (
     synthetic_grammar,
     without_marks,
 )
-from tsgkit.treebank.synthetic.grammar import KINDS_OF_AUXILIARY_TREES
-from tsgkit.treebank.trees import is_preterminal, preorder, same_tree, words
+from tsgkit.treebank.synthetic._grammar import KINDS_OF_AUXILIARY_TREES
 
 PHRASES = "TOP S NP NX VP PP SBAR ADJP ADVP PRN PRT WHNP CONJP FRAG"
 TAGS = "NN NNS NNP JJ JJS RB RBR RP VB VBZ VBP VBD VBN VBG MD DT PRP PRP$ IN TO CC CD EX WDT , . : `` '' -LRB- -RRB-"

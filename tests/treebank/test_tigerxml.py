@@ -9,11 +9,11 @@ from strategies import trees
 
 from tsgkit.errors import TreebankError
 from tsgkit.treebank import load
-from tsgkit.treebank.brackets import format_tree
+from tsgkit.treebank._brackets import format_tree
+from tsgkit.treebank._tigerxml import format_tigerxml, read_tigerxml, write_tigerxml
+from tsgkit.treebank._trees import preorder, same_tree
+from tsgkit.treebank._xml import NOT_IN_XML
 from tsgkit.treebank.formats import ReadOptions, recognised
-from tsgkit.treebank.tigerxml import format_tigerxml, read_tigerxml, write_tigerxml
-from tsgkit.treebank.trees import preorder, same_tree
-from tsgkit.treebank.xml import NOT_IN_XML
 
 FILE = """<?xml version="1.0" encoding="UTF-8"?>
 <corpus id="garden" version="1">

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from tsgkit.errors import UsageError
 from tsgkit.treebank import Lexicon, UnknownWords
 from tsgkit.treebank.unknown import UnknownWordModel, count_words, symbol_word, word_symbol
-from tsgkit.treebank.unknown.lexicon import populated
-from tsgkit.treebank.unknown.model import ROOT_CLASS, UNKNOWN_WORDS
-from tsgkit.treebank.unknown.signature import signature_classes
-from tsgkit.treebank.unknown.unicode import unicode_classes
+from tsgkit.treebank.unknown._lexicon import populated
+from tsgkit.treebank.unknown._model import ROOT_CLASS, UNKNOWN_WORDS
+from tsgkit.treebank.unknown._signature import signature_classes
+from tsgkit.treebank.unknown._unicode import unicode_classes
 
 words = st.one_of(
     st.text(),

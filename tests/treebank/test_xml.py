@@ -7,14 +7,14 @@ from itertools import islice
 import pytest
 
 from tsgkit.errors import TreebankError, UsageError
-from tsgkit.treebank import read_trees, xml
-from tsgkit.treebank.alpino import read_alpino
-from tsgkit.treebank.brackets import format_tree
+from tsgkit.treebank import _xml, read_trees
+from tsgkit.treebank._alpino import read_alpino
+from tsgkit.treebank._brackets import format_tree
+from tsgkit.treebank._ftb import read_ftb
+from tsgkit.treebank._genia import read_genia
+from tsgkit.treebank._tigerxml import read_tigerxml
+from tsgkit.treebank._xml import escape
 from tsgkit.treebank.formats import ReadOptions
-from tsgkit.treebank.ftb import read_ftb
-from tsgkit.treebank.genia import read_genia
-from tsgkit.treebank.tigerxml import read_tigerxml
-from tsgkit.treebank.xml import escape
 
 READERS = {"tigerxml": read_tigerxml, "alpino": read_alpino, "genia": read_genia, "ftb": read_ftb}
 GENIA = '<Annotation><sentence id="S1"><cons cat="NP"><tok cat="NN">{}</tok></cons></sentence></Annotation>'
@@ -73,14 +73,14 @@ def test_sizes_are_bounded(monkeypatch):
     deep = "<cons cat='X'>" * 2000
     with pytest.raises(TreebankError, match="too large: at most 1000 elements are nested"):
         read(f"<a><sentence>{deep}")
-    monkeypatch.setattr(xml, "MOST_ELEMENTS", 100)
+    monkeypatch.setattr(_xml, "MOST_ELEMENTS", 100)
     wide = "<tok cat='X'>x</tok>" * 200
     with pytest.raises(TreebankError, match="a sentence has at most 100 elements"):
         read(f"<a><sentence>{wide}</sentence></a>")
     skipped = []
     assert len(read(f"<a><sentence>{wide}</sentence>{GENIA[12:-13].format('GR')}</a>", skipped=skipped)) == 1
     assert [error.reason for error in skipped] == ["too large"]
-    monkeypatch.setattr(xml, "MOST_CHARACTERS", 1000)
+    monkeypatch.setattr(_xml, "MOST_CHARACTERS", 1000)
     with pytest.raises(TreebankError, match="too large"):
         read(GENIA.format("x" * 2000))
 

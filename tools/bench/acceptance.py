@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 from nltk.tree import Tree
 
+from tsgkit._cli import command, integer, parse_arguments
 from tsgkit._tsg_sampler import TsgSampler
-from tsgkit.cli import command, integer, parse_arguments
-from tsgkit.evaluation.report import columns
+from tsgkit.evaluation._report import columns
 from tsgkit.models.rules import number_rules
 from tsgkit.treebank import Binarization, UnknownWords, prepare, read_trees
 

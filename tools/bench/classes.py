@@ -25,12 +25,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from nltk.tree import Tree
 
-from tsgkit.cli import command, parse_arguments
+from tsgkit._cli import command, parse_arguments
 from tsgkit.errors import UsageError
-from tsgkit.evaluation.report import columns
+from tsgkit.evaluation._report import columns
 from tsgkit.treebank import Cleaning, Lexicon, UnknownWords, read_trees
 from tsgkit.treebank.unknown import count_words
-from tsgkit.treebank.unknown.model import UNKNOWN_WORDS
+from tsgkit.treebank.unknown._model import UNKNOWN_WORDS
 
 HEAD = ("treebank", "threshold", "unknown words", "model", "classes", "tags predicted, %", "bits")
 N_LEFT = 1

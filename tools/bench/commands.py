@@ -12,7 +12,7 @@ from tsgkit.errors import UsageError
 # Parse a file and print the peak memory. `getrusage` would not report less for a child than its parent used.
 PARSE_AND_PRINT_MEMORY = """
 import sys
-from tsgkit.tools.parse import main
+from tsgkit._tools.parse import main
 code = main(sys.argv[1:])
 with open("/proc/self/status") as status:
     print(*[line.split()[1] for line in status if line.startswith("VmHWM")])

@@ -28,12 +28,12 @@ from pathlib import Path
 
 from nltk.tree import Tree
 
-from tsgkit.cli import command, integer, parse_arguments
+from tsgkit._cli import command, integer, parse_arguments
 from tsgkit.evaluation import evaluate
-from tsgkit.evaluation.parameters import FOLDER
+from tsgkit.evaluation._parameters import FOLDER
 from tsgkit.treebank import read_trees
-from tsgkit.treebank.brackets import format_tree
-from tsgkit.treebank.trees import is_preterminal, rebuild
+from tsgkit.treebank._brackets import format_tree
+from tsgkit.treebank._trees import is_preterminal, rebuild
 
 SEED = 1
 P_MISTAKE = 0.1

@@ -30,14 +30,14 @@ from typing import Any
 import numpy as np
 from nltk.tree import Tree
 
+from tsgkit._cli import command, integer, parse_arguments
 from tsgkit._codes import FOOT
-from tsgkit.cli import command, integer, parse_arguments
-from tsgkit.evaluation.report import columns
+from tsgkit.evaluation._report import columns
+from tsgkit.inference._training import Training
+from tsgkit.inference._tsg import TsgSettings
 from tsgkit.inference.entry import fragments_of
 from tsgkit.inference.recipes import RECIPES
-from tsgkit.inference.training import Training
-from tsgkit.inference.tsg import TsgSettings
-from tsgkit.models.fragments import FragmentTable
+from tsgkit.models._fragments import FragmentTable
 from tsgkit.treebank import Binarization, UnknownWords, prepare, read_trees
 
 from ..experiments.page import Table, write_record

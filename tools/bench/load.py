@@ -42,9 +42,9 @@ from typing import Any
 
 import numpy as np
 
-from tsgkit.cli import command, integer, number, parse_arguments
+from tsgkit._cli import command, integer, number, parse_arguments
 from tsgkit.errors import EXIT_FAILED, JobError
-from tsgkit.models.cfg import cfg_model
+from tsgkit.models._cfg import cfg_model
 from tsgkit.treebank import Binarization, UnknownWords, load, prepare
 
 SENTENCES = ("The old man smiled .", "We saw the mill by the river .", "She said that it would rain in the morning .")

@@ -21,16 +21,16 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from tsgkit.cli import command, parse_arguments
+from tsgkit._cli import command, parse_arguments
+from tsgkit._options import optional_integer
 from tsgkit.errors import UsageError
 from tsgkit.evaluation import evaluate
-from tsgkit.evaluation.report import columns
-from tsgkit.models.cfg import cfg_model
-from tsgkit.options import optional_integer
+from tsgkit.evaluation._report import columns
+from tsgkit.models._cfg import cfg_model
 from tsgkit.parsing import Parser
 from tsgkit.treebank import Binarization, UnknownWords, prepare
-from tsgkit.treebank.binarize import METHODS
-from tsgkit.treebank.unknown.model import UNKNOWN_WORDS
+from tsgkit.treebank._binarize import METHODS
+from tsgkit.treebank.unknown._model import UNKNOWN_WORDS
 
 from .parse import Treebank, read_treebank, timed, wsj_sample
 

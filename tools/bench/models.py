@@ -33,11 +33,11 @@ from typing import Any
 import numpy as np
 from nltk.tree import Tree
 
-from tsgkit.cli import command, integer, parse_arguments
+from tsgkit._cli import command, integer, parse_arguments
+from tsgkit._options import optional_integer
 from tsgkit.errors import UsageError
 from tsgkit.evaluation import evaluate
-from tsgkit.evaluation.report import columns
-from tsgkit.options import optional_integer
+from tsgkit.evaluation._report import columns
 from tsgkit.parsing import Parser
 from tsgkit.treebank import read_trees
 

@@ -41,16 +41,16 @@ from nltk.grammar import PCFG, Nonterminal, ProbabilisticProduction
 from nltk.parse.viterbi import ViterbiParser
 from nltk.tree import Tree
 
-from tsgkit.cli import command, integer, parse_arguments
+from tsgkit._cli import command, integer, parse_arguments
+from tsgkit._options import optional_integer
+from tsgkit._progress import progress
 from tsgkit.errors import UsageError
 from tsgkit.evaluation import evaluate
-from tsgkit.evaluation.report import columns
+from tsgkit.evaluation._report import columns
 from tsgkit.grammar import WeightedGrammar
-from tsgkit.models.cfg import cfg_model
-from tsgkit.models.model import Model
-from tsgkit.options import optional_integer
+from tsgkit.models._cfg import cfg_model
+from tsgkit.models._model import Model
 from tsgkit.parsing import Parser
-from tsgkit.progress import progress
 from tsgkit.treebank import Binarization, Cleaning, UnknownWords, load, prepare, read_trees
 from tsgkit.treebank.synthetic import generate
 

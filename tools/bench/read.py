@@ -24,7 +24,7 @@ from docopt import docopt
 from nltk.tree import Tree
 
 from tsgkit.treebank import Cleaning, load, read_trees, write_trees
-from tsgkit.treebank.trees import words
+from tsgkit.treebank._trees import words
 
 
 def some_trees(n_trees: int) -> Iterator[Tree]:

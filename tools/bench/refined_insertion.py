@@ -26,11 +26,11 @@ from pathlib import Path
 
 import numpy as np
 
-from tsgkit.cli import command, integer, parse_arguments
+from tsgkit._cli import command, integer, parse_arguments
 from tsgkit.errors import UsageError
-from tsgkit.evaluation.report import columns
-from tsgkit.models.model import Model
-from tsgkit.models.subcategories import FEET
+from tsgkit.evaluation._report import columns
+from tsgkit.models._model import Model
+from tsgkit.models._subcategories import FEET
 
 from ..experiments.lab import Figures, Lab, score_key
 from ..experiments.page import Table, write_record

@@ -44,13 +44,13 @@ from typing import Any
 import numpy as np
 from nltk.tree import Tree
 
-from tsgkit.cli import command, integer, number, parse_arguments
+from tsgkit._cli import command, integer, number, parse_arguments
+from tsgkit._files import open_output
 from tsgkit.errors import UsageError
-from tsgkit.evaluation.report import columns
-from tsgkit.files import open_output
-from tsgkit.inference.srtsg import SrSettings
-from tsgkit.inference.training import Training
-from tsgkit.inference.tsg import TsgSettings
+from tsgkit.evaluation._report import columns
+from tsgkit.inference._srtsg import SrSettings
+from tsgkit.inference._training import Training
+from tsgkit.inference._tsg import TsgSettings
 from tsgkit.parsing import Parser
 from tsgkit.treebank import Binarization, Cleaning, UnknownWords, prepare, read_trees
 from tsgkit.treebank.synthetic import generate

@@ -28,18 +28,18 @@ from typing import Any
 
 import numpy as np
 
-from tsgkit.cli import command, integer, number, parse_arguments
+from tsgkit._cli import command, integer, number, parse_arguments
 from tsgkit.errors import EXIT_FAILED, JobError, UsageError
-from tsgkit.inference.insertion import InsertionSettings
-from tsgkit.inference.settings import Settings
-from tsgkit.inference.srtsg import SrSettings
-from tsgkit.inference.srtsg_phases import SiteSampling
-from tsgkit.inference.training import Training
-from tsgkit.inference.tsg import TsgSampling, TsgSettings
-from tsgkit.models.cfg import cfg_model
+from tsgkit.inference._insertion import InsertionSettings
+from tsgkit.inference._settings import Settings
+from tsgkit.inference._srtsg import SrSettings
+from tsgkit.inference._srtsg_phases import SiteSampling
+from tsgkit.inference._training import Training
+from tsgkit.inference._tsg import TsgSampling, TsgSettings
+from tsgkit.models._cfg import cfg_model
 from tsgkit.parsing import Parser
+from tsgkit.parsing._product import ProductParser
 from tsgkit.parsing.objectives import OBJECTIVES, PRODUCTS
-from tsgkit.parsing.product import ProductParser
 from tsgkit.treebank import Binarization, FlatCorpus, UnknownWords, prepare, read_trees
 
 from . import from_checkout

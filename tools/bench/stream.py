@@ -37,14 +37,14 @@ from typing import Any
 
 from nltk.tree import Tree
 
-from tsgkit.cli import command, integer, parse_arguments
+from tsgkit._cli import command, integer, parse_arguments
+from tsgkit._progress import progress
 from tsgkit.errors import EXIT_FAILED, UsageError
-from tsgkit.evaluation.report import columns
-from tsgkit.models.cfg import cfg_model
-from tsgkit.progress import progress
+from tsgkit.evaluation._report import columns
+from tsgkit.models._cfg import cfg_model
 from tsgkit.treebank import Binarization, UnknownWords, prepare
 from tsgkit.treebank.synthetic import generate_derivations
-from tsgkit.treebank.synthetic.derivations import SHORTEST_MAX_LENGTH
+from tsgkit.treebank.synthetic._derivations import SHORTEST_MAX_LENGTH
 
 LEAF = re.compile(r" ([^ ()]+)\)")
 MEGABYTE = 1 << 10  # in kilobytes, the unit of the system

@@ -40,13 +40,13 @@ from typing import Any, NamedTuple
 
 from nltk.tree import Tree
 
-from tsgkit.cli import command, integer, parse_arguments
+from tsgkit._cli import command, integer, parse_arguments
+from tsgkit._progress import progress
 from tsgkit.errors import UsageError
-from tsgkit.evaluation.report import columns
-from tsgkit.inference.srtsg import SRTSG, SrSettings
-from tsgkit.inference.srtsg_phases import JointPhase, SplitPhase
-from tsgkit.inference.training import Training
-from tsgkit.progress import progress
+from tsgkit.evaluation._report import columns
+from tsgkit.inference._srtsg import SRTSG, SrSettings
+from tsgkit.inference._srtsg_phases import JointPhase, SplitPhase
+from tsgkit.inference._training import Training
 from tsgkit.treebank import Cleaning, FlatCorpus, prepare, read_trees, write_trees
 from tsgkit.treebank.synthetic import generate
 

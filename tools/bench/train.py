@@ -33,15 +33,15 @@ from typing import Any
 
 from nltk.tree import Tree
 
-from tsgkit.cli import command, integer, parse_arguments
+from tsgkit._cli import command, integer, parse_arguments
+from tsgkit._progress import progress
+from tsgkit.inference._insertion import InsertionSettings
+from tsgkit.inference._training import Training
+from tsgkit.inference._tsg import TsgSettings
 from tsgkit.inference.entry import fragments_of
-from tsgkit.inference.insertion import InsertionSettings
-from tsgkit.inference.training import Training
-from tsgkit.inference.tsg import TsgSettings
 from tsgkit.models.rules import number_rules
-from tsgkit.progress import progress
 from tsgkit.treebank import Binarization, FlatCorpus, UnknownWords, prepare
-from tsgkit.treebank.fragments import canonical, format_fragment, n_rules, read_fragment
+from tsgkit.treebank._fragments import canonical, format_fragment, n_rules, read_fragment
 from tsgkit.treebank.synthetic import generate, generate_derivations, synthetic_grammar, without_marks
 
 FREQUENCIES = (0, 3, 10, 30, 100, 2**62)

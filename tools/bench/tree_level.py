@@ -25,8 +25,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tsgkit.cli import command, parse_arguments
-from tsgkit.evaluation.report import columns
+from tsgkit._cli import command, parse_arguments
+from tsgkit.evaluation._report import columns
 from tsgkit.treebank import UnknownWords
 
 from ..experiments.lab import Figures, Job, Lab, score_key

@@ -28,16 +28,16 @@ from typing import Any
 
 from nltk.tree import Tree
 
-from tsgkit.cli import command, integer, parse_arguments
-from tsgkit.evaluation.report import columns
+from tsgkit._cli import command, integer, parse_arguments
+from tsgkit.evaluation._report import columns
+from tsgkit.inference._settings import Settings
+from tsgkit.inference._srtsg import SrSettings
+from tsgkit.inference._start import Start
+from tsgkit.inference._training import Training
+from tsgkit.inference._tsg import TsgSettings
 from tsgkit.inference.entry import MODELS
-from tsgkit.inference.settings import Settings
-from tsgkit.inference.srtsg import SrSettings
-from tsgkit.inference.start import Start
-from tsgkit.inference.training import Training
-from tsgkit.inference.tsg import TsgSettings
-from tsgkit.models.model import Model
-from tsgkit.parsing.held_out import held_out_score
+from tsgkit.models._model import Model
+from tsgkit.parsing._held_out import held_out_score
 from tsgkit.treebank import load, prepare, read_trees
 
 from ..experiments.page import Table, write_record

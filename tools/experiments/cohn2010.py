@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from tsgkit.cli import command, parse_arguments
+from tsgkit._cli import command, parse_arguments
 from tsgkit.inference.recipes import RECIPES
 from tsgkit.treebank import UnknownWords
 

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from nltk.tree import Tree
 
-from tsgkit.cli import command, integer, parse_arguments
+from tsgkit._cli import command, integer, parse_arguments
 from tsgkit.inference.entry import MODELS
 
 from .berkeley import berkeley_jar, berkeley_run

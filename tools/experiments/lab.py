@@ -17,18 +17,18 @@ from typing import Any
 import numpy as np
 from nltk.tree import Tree
 
-from tsgkit.cli import choice, integer
+from tsgkit._cli import choice, integer
+from tsgkit._files import open_output
 from tsgkit.errors import UsageError
 from tsgkit.evaluation import evaluate
-from tsgkit.files import open_output
-from tsgkit.inference.checkpoint import checkpoint_path
+from tsgkit.inference._checkpoint import checkpoint_path
+from tsgkit.inference._loop import Run
+from tsgkit.inference._training import Training
 from tsgkit.inference.entry import MODELS
-from tsgkit.inference.loop import Run
 from tsgkit.inference.recipes import RECIPES
-from tsgkit.inference.training import Training
-from tsgkit.models.model import Model
+from tsgkit.models._model import Model
 from tsgkit.parsing import Parser
-from tsgkit.parsing.product import ProductParser
+from tsgkit.parsing._product import ProductParser
 from tsgkit.treebank import Binarization, FlatCorpus, UnknownWords, prepare
 
 from .treebanks import Parts, find_treebank

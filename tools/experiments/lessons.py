@@ -18,22 +18,22 @@ from typing import Any
 import numpy as np
 from nltk.tree import Tree
 
+from tsgkit._files import open_output
 from tsgkit.evaluation import evaluate
-from tsgkit.files import open_output
-from tsgkit.inference.chains import chain_seeds
+from tsgkit.inference._chains import chain_seeds
+from tsgkit.inference._loop import RunInMemory
+from tsgkit.inference._srtsg import SrSettings
+from tsgkit.inference._start import Start
+from tsgkit.inference._training import Training
 from tsgkit.inference.entry import MODELS
-from tsgkit.inference.loop import RunInMemory
-from tsgkit.inference.srtsg import SrSettings
-from tsgkit.inference.start import Start
-from tsgkit.inference.training import Training
-from tsgkit.models.model import Model
-from tsgkit.models.subcategories import SubcategoryTable
-from tsgkit.parsing.product import parser_of
-from tsgkit.parsing.settings import ParserSettings
-from tsgkit.raw_text.teaching import known_words, seed_of_teachers, student_corpus
+from tsgkit.models._model import Model
+from tsgkit.models._subcategories import SubcategoryTable
+from tsgkit.parsing._product import parser_of
+from tsgkit.parsing._settings import ParserSettings
+from tsgkit.raw_text._teaching import known_words, seed_of_teachers, student_corpus
 from tsgkit.treebank import Cleaning, FlatCorpus, prepare, read_trees
-from tsgkit.treebank.brackets import format_tree
-from tsgkit.treebank.trees import words
+from tsgkit.treebank._brackets import format_tree
+from tsgkit.treebank._trees import words
 
 Figures = dict[str, Any]
 LONGEST = 60

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from tsgkit import __version__
+from tsgkit._files import open_output
 from tsgkit.errors import UsageError
-from tsgkit.evaluation.report import columns
-from tsgkit.files import open_output
+from tsgkit.evaluation._report import columns
 
 Draw = Callable[[Any], None]
 Figures = dict[str, Any]

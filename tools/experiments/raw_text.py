@@ -23,8 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from tsgkit.cli import command, parse_arguments
-from tsgkit.evaluation.report import columns
+from tsgkit._cli import command, parse_arguments
+from tsgkit.evaluation._report import columns
 
 from .lessons import Lesson, School, school_of
 from .page import Table, spread, write_record

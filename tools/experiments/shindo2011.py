@@ -26,11 +26,11 @@ from typing import Any
 
 import numpy as np
 
-from tsgkit.cli import command, parse_arguments
+from tsgkit._cli import command, parse_arguments
 from tsgkit.inference.entry import fragments_of
 from tsgkit.inference.recipes import RECIPES
-from tsgkit.models.fragments import with_bare_foot
-from tsgkit.models.model import Model
+from tsgkit.models._fragments import with_bare_foot
+from tsgkit.models._model import Model
 
 from .lab import Figures, Job, Lab, recipe_job, score_key
 from .page import Page, require_matplotlib, spread

@@ -30,13 +30,13 @@ from typing import Any
 
 import numpy as np
 
-from tsgkit.cli import command, parse_arguments
+from tsgkit._cli import command, parse_arguments
 from tsgkit.errors import UsageError
+from tsgkit.inference._srtsg import SrSettings
 from tsgkit.inference.entry import fragments_of
 from tsgkit.inference.recipes import RECIPES
-from tsgkit.inference.srtsg import SrSettings
-from tsgkit.models.model import Model
-from tsgkit.models.subcategories import unrefined_fragments
+from tsgkit.models._model import Model
+from tsgkit.models._subcategories import unrefined_fragments
 from tsgkit.treebank import UnknownWords
 
 from .lab import Figures, Job, Lab, recipe_job, score_key

@@ -10,7 +10,7 @@ from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError, UsageError
 from tsgkit.treebank import Cleaning, load, read_trees
-from tsgkit.treebank.sources import NLTK_PREFIX, read_nltk
+from tsgkit.treebank._sources import NLTK_PREFIX, read_nltk
 
 PARTS = ("train", "dev", "test")
 # NLTK's sample consists of the files wsj_0001 to wsj_0199; the division into parts is ours.

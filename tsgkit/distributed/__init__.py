@@ -8,7 +8,7 @@ writes.
 
 from typing import cast
 
-from tsgkit.distributed.base import (
+from tsgkit.distributed._base import (
     Backend,
     Link,
     Outcome,
@@ -17,9 +17,9 @@ from tsgkit.distributed.base import (
     require_same_version,
     worker_name,
 )
-from tsgkit.distributed.cluster import DaskBackend
-from tsgkit.distributed.local import LocalBackend
-from tsgkit.distributed.pool import JoblibBackend
+from tsgkit.distributed._cluster import DaskBackend
+from tsgkit.distributed._local import LocalBackend
+from tsgkit.distributed._pool import JoblibBackend
 from tsgkit.errors import UsageError, one_of
 
 __all__ = [

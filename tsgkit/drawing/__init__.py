@@ -3,6 +3,6 @@
 Beside the flow, below `tsgkit.parsing`, so that notebooks can display parses.
 """
 
-from tsgkit.drawing.trees import Drawing
+from tsgkit.drawing._trees import Drawing
 
 __all__ = ["Drawing"]

@@ -12,11 +12,11 @@ from typing import NamedTuple
 from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError
-from tsgkit.evaluation.evalb import Evaluation, Trees, read_source, score
-from tsgkit.evaluation.parameters import Parameters, load_parameters
-from tsgkit.evaluation.scores import BracketCounts
-from tsgkit.treebank.brackets import read_brackets
-from tsgkit.treebank.trees import is_preterminal, words
+from tsgkit.evaluation._evalb import Evaluation, Trees, read_source, score
+from tsgkit.evaluation._parameters import Parameters, load_parameters
+from tsgkit.evaluation._scores import BracketCounts
+from tsgkit.treebank._brackets import read_brackets
+from tsgkit.treebank._trees import is_preterminal, words
 
 RIGHT, WRONG, MISSED = "right", "wrong", "missed"
 FUNCTION_TAG = re.compile("[-=]")

@@ -13,8 +13,8 @@ from typing import NoReturn
 
 import numpy as np
 
-from tsgkit.files import DAMAGED_ARCHIVE, TooLongError, lines_of, open_binary, open_output
-from tsgkit.grammar.weighted import NO_LABEL, RULE_KINDS, GrammarError, WeightedGrammar
+from tsgkit._files import DAMAGED_ARCHIVE, TooLongError, lines_of, open_binary, open_output
+from tsgkit.grammar._weighted import NO_LABEL, RULE_KINDS, GrammarError, WeightedGrammar
 
 PathLike = str | os.PathLike[str]
 

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tsgkit.inference.phases import Record
+from tsgkit.inference._phases import Record
 
 
 @dataclass(frozen=True)

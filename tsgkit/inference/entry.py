@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from tsgkit.errors import UsageError
-from tsgkit.inference.phases import Phase
-from tsgkit.inference.settings import Settings
-from tsgkit.inference.start import Start
-from tsgkit.models.derivations import DerivationReader
-from tsgkit.models.fragments import FragmentTable
-from tsgkit.models.model import Model
-from tsgkit.models.subcategories import SubcategoryTable
-from tsgkit.models.tsg_predictive import DerivationCorrection
+from tsgkit.inference._phases import Phase
+from tsgkit.inference._settings import Settings
+from tsgkit.inference._start import Start
+from tsgkit.models._derivations import DerivationReader
+from tsgkit.models._fragments import FragmentTable
+from tsgkit.models._model import Model
+from tsgkit.models._subcategories import SubcategoryTable
+from tsgkit.models._tsg_predictive import DerivationCorrection
 from tsgkit.registry import Registry
 from tsgkit.treebank import Binarization, FlatCorpus, UnknownWords
 
@@ -39,9 +39,9 @@ class ModelEntry(ABC):
     training_note : str
         What a reader must know to understand the plots of the training; for reports.
     panels : tuple of str
-        The sections of a report on what the model has learned, in order; see `tsgkit.report.panels`.
+        The sections of a report on what the model has learned, in order; see `tsgkit.report._panels`.
     takes_open_trees : bool
-        Whether the model samples trees that are not known; see `tsgkit.models.open_trees`.
+        Whether the model samples trees that are not known; see `tsgkit.models._open_trees`.
     """
 
     title: ClassVar[str]
@@ -96,10 +96,10 @@ MODELS: Registry[ModelEntry] = Registry(
     "model",
     "tsgkit.models",
     {
-        "cfg": "tsgkit.inference.cfg:CFG",
-        "tsg": "tsgkit.inference.tsg:TSG",
-        "insertion": "tsgkit.inference.insertion:INSERTION",
-        "srtsg": "tsgkit.inference.srtsg:SRTSG",
+        "cfg": "tsgkit.inference._cfg:CFG",
+        "tsg": "tsgkit.inference._tsg:TSG",
+        "insertion": "tsgkit.inference._insertion:INSERTION",
+        "srtsg": "tsgkit.inference._srtsg:SRTSG",
     },
 )
 
@@ -124,7 +124,7 @@ def fragments_of(model: Model) -> FragmentTable:
 
     Examples
     --------
-    >>> from tsgkit.models.cfg import cfg_model
+    >>> from tsgkit.models._cfg import cfg_model
     >>> from tsgkit.treebank import load, prepare
     >>> corpus = prepare(load("village", "dev"), binarization=Binarization("right", 0), unknown=UnknownWords())
     >>> table = fragments_of(cfg_model(corpus))

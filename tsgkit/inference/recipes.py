@@ -8,15 +8,15 @@ recipe differs from it, the recipe says (`Recipe.deviations`). Other packages ad
 
 from dataclasses import dataclass
 
-from tsgkit import plugins
-from tsgkit.inference.insertion import InsertionSettings
-from tsgkit.inference.settings import SamplingSettings
-from tsgkit.inference.srtsg_settings import SrSettings
-from tsgkit.inference.tsg import TsgSettings
+from tsgkit import _plugins
+from tsgkit.inference._insertion import InsertionSettings
+from tsgkit.inference._settings import SamplingSettings
+from tsgkit.inference._srtsg_settings import SrSettings
+from tsgkit.inference._tsg import TsgSettings
 from tsgkit.registry import Registry
 from tsgkit.treebank import Binarization, UnknownWords
 
-RECIPES: Registry["Recipe"] = plugins.RECIPES
+RECIPES: Registry["Recipe"] = _plugins.RECIPES
 
 
 @dataclass(frozen=True)

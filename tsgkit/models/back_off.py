@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tsgkit import plugins
+from tsgkit import _plugins
 from tsgkit.errors import UsageError
 from tsgkit.registry import Registry
 
@@ -125,7 +125,7 @@ UNREFINED = Level("base", lambda symbols: symbols.label)
 
 UNREFINED_ROOT = BackOff((REFINED, UNREFINED))
 
-BACK_OFFS: Registry[BackOff] = plugins.BACK_OFFS
+BACK_OFFS: Registry[BackOff] = _plugins.BACK_OFFS
 
 
 class BackOffSymbols:

@@ -6,10 +6,10 @@ import numpy as np
 
 from tsgkit._trees import validate_trees
 from tsgkit.errors import TreebankError
-from tsgkit.models.distinct import distinct_rows
+from tsgkit.models._distinct import distinct_rows
 from tsgkit.treebank import FlatCorpus
-from tsgkit.treebank.binarize import undo_label
-from tsgkit.treebank.prepare import preparation_of
+from tsgkit.treebank._binarize import undo_label
+from tsgkit.treebank._prepare import preparation_of
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tsgkit import plugins
+from tsgkit import _plugins
 from tsgkit._forest import Forest
 from tsgkit._forest_sum import log_sum
 from tsgkit._tree_ranking import TreeRanking
@@ -167,5 +167,5 @@ MER_SAMPLED = Objective("mer-sampled", Needs.SAMPLES, most_expected_rules)
 MAX_RULE = Objective("max-rule", Needs.POSTERIORS, largest_product)
 MAX_RULE_SAMPLED = Objective("max-rule-sampled", Needs.SAMPLES, largest_product)
 
-OBJECTIVES: Registry[Objective] = plugins.OBJECTIVES
-PRODUCTS: Registry["Product"] = plugins.PRODUCTS
+OBJECTIVES: Registry[Objective] = _plugins.OBJECTIVES
+PRODUCTS: Registry["Product"] = _plugins.PRODUCTS

@@ -1,7 +1,7 @@
 """The search for one sentence's trees: what an objective can ask once the charts are filled.
 
 Between the engine, which fills charts, and the objectives, which choose among trees. Trees are rows
-``(label, start, end, kind)``, see `tsgkit.parsing.rows`; a tree's probability is the sum over its derivations.
+``(label, start, end, kind)``, see `tsgkit.parsing._rows`; a tree's probability is the sum over its derivations.
 """
 
 import math
@@ -15,11 +15,11 @@ import numpy as np
 from tsgkit._derivations import best_derivation, sample_derivations
 from tsgkit._forest import Forest
 from tsgkit._tree_ranking import TreeRanking
-from tsgkit.parsing.constraints import StateCodes
-from tsgkit.parsing.engine import Engine, Guide, tree_log_probability
-from tsgkit.parsing.lexical import SentenceEntries
+from tsgkit.parsing._constraints import StateCodes
+from tsgkit.parsing._engine import Engine, Guide, tree_log_probability
+from tsgkit.parsing._lexical import SentenceEntries
+from tsgkit.parsing._rows import project, rules_of_rows
 from tsgkit.parsing.objectives import Needs
-from tsgkit.parsing.rows import project, rules_of_rows
 
 # The log of the true over the sampled probability of a derivation.
 LogCorrection = Callable[[np.ndarray, np.random.Generator], float]

@@ -14,10 +14,10 @@ import numpy as np
 from tsgkit._forest import Forest, product_of
 from tsgkit._pruning import Mask
 from tsgkit._work_limit import WorkLimit
-from tsgkit.parsing.engine import SMALLEST_POSTERIOR
+from tsgkit.parsing._engine import SMALLEST_POSTERIOR
 from tsgkit.parsing.objectives import best_of_forest, take_shares
 from tsgkit.parsing.search import Candidate
-from tsgkit.treebank.trees import Bracket
+from tsgkit.treebank._trees import Bracket
 
 # Trees that each model names for a product of trees.
 N_BEST = 100

@@ -5,8 +5,8 @@ trained on the treebank, their product parses the sentences, and the student is 
 these trees. See :doc:`/raw-text`.
 """
 
-from tsgkit.raw_text.sentences import RawSentences
-from tsgkit.raw_text.settings import RawTextSettings
-from tsgkit.raw_text.teaching import Teaching, student_corpus, teaching_of
+from tsgkit.raw_text._sentences import RawSentences
+from tsgkit.raw_text._settings import RawTextSettings
+from tsgkit.raw_text._teaching import Teaching, student_corpus, teaching_of
 
 __all__ = ["RawSentences", "RawTextSettings", "Teaching", "student_corpus", "teaching_of"]

@@ -3,6 +3,6 @@
 Last stage of the flow, beside `tsgkit.evaluation`: it reads models and parses and changes nothing.
 """
 
-from tsgkit.report.derivation import Derivation, Deriver, derivation_of
+from tsgkit.report._derivation import Derivation, Deriver, derivation_of
 
 __all__ = ["Derivation", "Deriver", "derivation_of"]

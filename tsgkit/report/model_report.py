@@ -1,6 +1,6 @@
 """The report on a model: one page with how it was trained, what it learned, and how well it parses.
 
-Which sections there are, the entry of the model says (`tsgkit.report.panels`); all that comes from data is escaped.
+Which sections there are, the entry of the model says (`tsgkit.report._panels`); all that comes from data is escaped.
 """
 
 from collections.abc import Iterator
@@ -14,13 +14,13 @@ from tsgkit import __version__
 from tsgkit.errors import UsageError
 from tsgkit.evaluation import Evaluation, Parameters, evaluate, load_parameters
 from tsgkit.inference.entry import entry_of
-from tsgkit.models.fragments import FragmentTable
-from tsgkit.models.model import Model
+from tsgkit.models._fragments import FragmentTable
+from tsgkit.models._model import Model
 from tsgkit.parsing import Parse
-from tsgkit.report.derivation import Deriver
-from tsgkit.report.page import escape, html_page, table, tiles
-from tsgkit.report.panels import COMMON_PANELS, PANELS
-from tsgkit.report.training import diagnoses_of, phases_of, require_facts
+from tsgkit.report._derivation import Deriver
+from tsgkit.report._page import escape, html_page, table, tiles
+from tsgkit.report._panels import COMMON_PANELS, PANELS
+from tsgkit.report._training import diagnoses_of, phases_of, require_facts
 
 PARAMETERS = "collins"
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from nltk.tree import Tree
 
-from tsgkit import plugins
+from tsgkit import _plugins
 from tsgkit.errors import TreebankError, UsageError, one_of
 from tsgkit.registry import Registry
 
@@ -103,8 +103,8 @@ class Reader:
 # Turns trees into the text of a whole file, piece by piece.
 Writer: TypeAlias = Callable[[Iterable[Tree]], Iterator[str]]
 
-READERS: Registry[Reader] = plugins.READERS
-WRITERS: Registry[Writer] = plugins.WRITERS
+READERS: Registry[Reader] = _plugins.READERS
+WRITERS: Registry[Writer] = _plugins.WRITERS
 
 
 def split_format(text: str) -> tuple[str, dict[str, str]]:

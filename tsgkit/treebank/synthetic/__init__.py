@@ -3,7 +3,7 @@
 `grammar` has the elementary trees and words, `derivations` samples from them, `recovery` scores a sampler.
 """
 
-from tsgkit.treebank.synthetic.derivations import (
+from tsgkit.treebank.synthetic._derivations import (
     Derivation,
     assemble,
     generate,
@@ -11,13 +11,13 @@ from tsgkit.treebank.synthetic.derivations import (
     n_words,
     without_marks,
 )
-from tsgkit.treebank.synthetic.grammar import (
+from tsgkit.treebank.synthetic._grammar import (
     ElementaryTree,
     SyntheticGrammar,
     synthetic_fragments,
     synthetic_grammar,
 )
-from tsgkit.treebank.synthetic.recovery import Recovery, recovery
+from tsgkit.treebank.synthetic._recovery import Recovery, recovery
 
 __all__ = [
     "Derivation",

@@ -4,8 +4,8 @@ One module for each unknown-word model; `model` says what a model is, `lexicon` 
 classes `UnknownWords` and `Lexicon` of `tsgkit.treebank`.
 """
 
-from tsgkit.treebank.unknown.lexicon import count_words, symbol_word, word_symbol
-from tsgkit.treebank.unknown.model import UnknownWordModel
+from tsgkit.treebank.unknown._lexicon import count_words, symbol_word, word_symbol
+from tsgkit.treebank.unknown._model import UnknownWordModel
 
 __all__ = [
     "UnknownWordModel",

@@ -1,0 +1,236 @@
+"""Brackets as treebanks have them: lemmas, comments, metadata, tags without words, several words in a leaf.
+
+First stage of the flow: a part of the reader of brackets. Each deviation from Penn brackets is an option with a name,
+and what no option allows is an error, as in Penn brackets. Presets choose the options of known treebanks.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from nltk.tree import Tree
+
+from tsgkit.errors import UsageError
+from tsgkit.treebank._brackets import SPACE, TAG_NEEDED, TWO_ROOTS, VARIANT_OPTIONS, BracketReader, unescape_word
+from tsgkit.treebank._patterns import Pattern
+from tsgkit.treebank._trees import Child
+
+CHOICES = {
+    "lemma": ("none", "column", "dash"),
+    "several": ("error", "split", "join", "last"),
+    "bare": ("error", "tag", "word"),
+    "escapes": ("none", "backslash"),
+    "roots": ("one", "several"),
+}
+# The root of a tree without one, as in export files.
+SEVERAL_ROOTS = "VROOT"
+EMPTY_TAG = "-NONE-"
+JOINED = "_"
+SYMBOLS = {"none": r"[^ \t\r\n\f\v()]", "backslash": r"(?:\\.|[^ \t\r\n\f\v()\\]|\\(?=\s|\Z))"}
+TOKENS = {name: re.compile(rf"\({SPACE}*({symbol}*)|(\))|({symbol}+)", re.DOTALL) for name, symbol in SYMBOLS.items()}
+OPEN, CLOSE = 1, 2
+
+
+@dataclass(frozen=True)
+class Variant:
+    """The options of a kind of brackets; the strings are those of `VARIANT_OPTIONS`."""
+
+    lemma: str
+    several: str
+    bare: str
+    comments: str
+    skip: frozenset[str]
+    empty: tuple[Pattern, ...]
+    empty_beside: tuple[Pattern, ...]
+    escapes: str
+    roots: str
+    layer: str
+
+    @classmethod
+    def of(cls, named: Mapping[str, str]) -> "Variant":
+        """The variant that options select; a `UsageError` if one has a value that it cannot have."""
+        values = {**VARIANT_OPTIONS, **named}
+        for name, choices in CHOICES.items():
+            if values[name] not in choices:
+                raise UsageError(f"format brackets: {name}={values[name]}: must be one of {', '.join(choices)}")
+        return cls(
+            values["lemma"],
+            values["several"],
+            values["bare"],
+            values["comments"],
+            frozenset(values["skip"].split()),
+            tuple(map(Pattern.parse, values["empty"].split())),
+            tuple(map(Pattern.parse, values["empty-beside"].split())),
+            values["escapes"],
+            values["roots"],
+            values["layer"],
+        )
+
+    def is_empty(self, symbol: str, *, is_beside: bool) -> bool:
+        """Whether a symbol is an empty word; some are only beside brackets."""
+        patterns = self.empty + self.empty_beside if is_beside else self.empty
+        return any(pattern.match(symbol) is not None for pattern in patterns)
+
+    def words(self, symbols: list[str]) -> list[str]:
+        """The words of a leaf: without lemmas, joined if several are to be one. More than one may be left."""
+        if self.layer:
+            symbols = [value_of(symbol, self.layer) for symbol in symbols]
+        if self.lemma == "column":
+            symbols = symbols[:-1] if len(symbols) == 2 else symbols
+        elif self.lemma == "dash":
+            symbols = [without_lemma(symbol) for symbol in symbols]
+        if self.several == "last":
+            return symbols[-1:]
+        return [JOINED.join(symbols)] if self.several == "join" else symbols
+
+
+def value_of(symbol: str, layer: str) -> str:
+    """The value of a layer in ``{name=value}{name=value}``, or '' if there is none.
+
+    Examples
+    --------
+    >>> value_of("{turkish=kedi}{english=cat}", "english")
+    'cat'
+    """
+    found = re.search(rf"\{{{re.escape(layer)}=([^{{}}]*)\}}", symbol)
+    return found[1] if found else ""
+
+
+def without_lemma(symbol: str) -> str:
+    """The word of ``word-lemma``: what is before the middle dash, or before the last one of an even number.
+
+    Examples
+    --------
+    >>> [without_lemma(symbol) for symbol in ("lands-land", "---", "ex-king-ex-king", "x")]
+    ['lands', '-', 'ex-king', 'x']
+    """
+    parts = symbol.split("-")
+    n_word = len(parts) // 2 if len(parts) % 2 == 0 else len(parts) - 1
+    return "-".join(parts[:n_word]) or symbol
+
+
+@dataclass
+class OpenNode:
+    """A bracket that is not closed yet."""
+
+    label: str
+    is_skipped: bool
+    children: list[Child] = field(default_factory=list)
+    has_brackets: bool = False
+
+    def __len__(self) -> int:
+        return len(self.children)
+
+
+class VariantReader(BracketReader):
+    """Trees from lines in a variant of Penn brackets; see `Variant`."""
+
+    def __init__(self, variant: Variant, path: str = "", *, unescape: bool = False) -> None:
+        super().__init__(path, unescape=unescape)
+        self.variant = variant
+        self.token = TOKENS[variant.escapes]
+        self.open_nodes: list[OpenNode] = []
+
+    def feed(self, line: str) -> list[Tree]:
+        """The trees that end on `line`, the next line of the file."""
+        self.line_number += 1
+        finished: list[Tree] = []
+        if self.open_nodes and self.is_comment(line):
+            raise self.unbalanced()
+        if not self.open_nodes and self.is_between_trees(line):
+            return finished
+        for token in self.token.finditer(line):
+            if token.lastindex == OPEN:
+                self.open(token, finished)
+            elif token.lastindex == CLOSE:
+                finished += self.closed(token)
+            elif not self.open_nodes:
+                raise self.outside(token[0], token)
+            else:
+                self.open_nodes[-1].children.append(self.plain(token[0]))
+        return finished
+
+    def is_comment(self, line: str) -> bool:
+        return bool(self.variant.comments) and line.startswith(self.variant.comments)
+
+    def is_between_trees(self, line: str) -> bool:
+        return self.is_comment(line) or super().is_between_trees(line)
+
+    def plain(self, symbol: str) -> str:
+        return re.sub(r"\\(.)", r"\1", symbol, flags=re.DOTALL) if self.variant.escapes == "backslash" else symbol
+
+    def open(self, token: re.Match[str], finished: list[Tree]) -> None:
+        label = self.plain(token[OPEN])
+        is_skipped = label in self.variant.skip
+        if not self.open_nodes:
+            self.begin(token, finished)
+        else:
+            parent = self.open_nodes[-1]
+            parent.has_brackets = True
+            is_skipped |= parent.is_skipped
+            if not label and not is_skipped:
+                raise self.error("missing label: a label must follow '('", token)
+        self.open_nodes.append(OpenNode(self.labels.setdefault(label, label), is_skipped))
+
+    def closed(self, token: re.Match[str]) -> list[Tree]:
+        """Close a bracket; the tree that ends with it, if it is the outermost one."""
+        if not self.open_nodes:
+            raise self.error("unbalanced brackets: this ')' closes nothing", token)
+        node = self.open_nodes.pop()
+        parts = [] if node.is_skipped else self.parts_of(node, token)
+        if self.open_nodes:
+            self.open_nodes[-1].children += parts
+            return []
+        trees = [part for part in parts if isinstance(part, Tree)]
+        if len(trees) != len(parts) or len(trees) > 1:
+            raise self.error(f"stray token: {node.label!r} is a word without a tag; {TAG_NEEDED}", token)
+        return trees
+
+    def parts_of(self, node: OpenNode, token: re.Match[str]) -> list[Child]:
+        """What a bracket contributes to the one around it: nodes, or words that are to be tagged there."""
+        label, variant = node.label, self.variant
+        if label != EMPTY_TAG:
+            node.children = self.with_empty_words(node.children)
+        children = node.children
+        symbols = [child for child in children if isinstance(child, str)]
+        if not children and node.has_brackets:  # all of them were skipped
+            return []
+        if not label:
+            return self.outermost(node, token)
+        if variant.bare == "word" and not node.has_brackets and len(symbols) == len(children):
+            return [label, *symbols]
+        if not children:
+            if variant.bare == "tag":
+                return [Tree(label, [label])]
+            raise self.error(f"empty node: ({label} ) has neither words nor children", token)
+        if not symbols:
+            return [Tree(label, children)]
+        if len(symbols) < len(children):
+            raise self.error(f"stray token: {symbols[0]!r} is beside a bracket; {TAG_NEEDED}", token)
+        words = variant.words(symbols)
+        if not all(words):
+            raise self.error(f"empty word: {label!r} has no {variant.layer!r} in {symbols[0][:40]!r}", token)
+        if len(words) > 1 and variant.several != "split":
+            raise self.error(f"stray token: {words[1]!r} is not alone under {label!r}; {TAG_NEEDED}", token)
+        return [Tree(label, [unescape_word(word) if self.unescape else word]) for word in words]
+
+    def with_empty_words(self, children: list[Child]) -> list[Child]:
+        is_beside = any(isinstance(child, Tree) for child in children)
+        return [
+            Tree(EMPTY_TAG, [child])
+            if isinstance(child, str) and self.variant.is_empty(child, is_beside=is_beside)
+            else child
+            for child in children
+        ]
+
+    def outermost(self, node: OpenNode, token: re.Match[str]) -> list[Child]:
+        """The empty outer bracket, around one tree or several."""
+        if not node.children:
+            raise self.error("empty node: ( ) has neither words nor children", token)
+        if any(isinstance(child, str) for child in node.children):
+            raise self.error(f"stray token: {node.children[0]!r} has no tag; {TAG_NEEDED}", token)
+        if len(node.children) == 1:
+            return [Tree("", node.children)]
+        if self.variant.roots == "one":
+            raise self.error(TWO_ROOTS, token)
+        return [Tree(SEVERAL_ROOTS, node.children)]

@@ -1,0 +1,212 @@
+"""The Negra export format, versions 3 and 4: one line per word and per phrase, with the number of the parent.
+
+First stage of the flow: the reader and the writer. All models are context-free, so a discontinuous tree is an error, or
+is made continuous. The edge label of a phrase becomes its function tag (``NP`` with the edge ``SB`` is ``NP-SB``); edge
+labels of words, lemmas, morphology and secondary edges are dropped.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from nltk.tree import Tree
+
+from tsgkit.errors import TreebankError
+from tsgkit.treebank._continuous import ROOT, word_node
+from tsgkit.treebank._graphs import (
+    HEAD_EDGES,
+    NO_EDGE,
+    VIRTUAL_ROOT,
+    SyntaxGraph,
+    split_function,
+    tree_of,
+    with_function,
+)
+from tsgkit.treebank._trees import is_preterminal, preorder
+from tsgkit.treebank.formats import STRICT, Reader, ReadOptions
+
+FIRST_PHRASE = 500
+MOST_DIGITS = 9
+# Behind the columns: TüBa-D/Z has coreference there.
+COMMENT = re.compile(r"(?<=\d)[ \t]+%%")
+# With one of these, the first line of an export file begins.
+FIRST_WORDS = ("#FORMAT", "#BOS", "#BOT", "%%")
+
+
+class ExportReader:
+    """Sentences from lines; see `read_export`."""
+
+    def __init__(self, path: str, options: ReadOptions) -> None:
+        self.path, self.options = path, options
+        self.line_number = 0
+        self.has_lemmas = False
+        self.in_table = False
+        self.is_skipping = False
+        self.sentence: SyntaxGraph | None = None
+
+    def feed(self, line: str) -> Tree | None:
+        """The tree that ends on `line`, the next line of the file."""
+        self.line_number += 1
+        line = line.rstrip("\r\n")
+        if self.is_skipping and not line.startswith("#BOS"):
+            self.is_skipping = not line.startswith("#EOS")
+            return None
+        self.is_skipping = False
+        if self.in_table:
+            self.in_table = not line.startswith("#EOT")
+        elif self.sentence is None:
+            self.between_sentences(line)
+        elif line.startswith("#EOS"):
+            sentence, self.sentence = self.sentence, None
+            if line.split()[1:] != [sentence.name]:
+                raise self.error(f"wrong end: #EOS does not end sentence {sentence.name} of line {sentence.line}")
+            return tree_of(sentence, self.path, self.options)
+        elif line.startswith("%%"):
+            self.comment(line)
+        elif line:
+            self.add_row(line, self.sentence)
+        return None
+
+    def leave_sentence(self, line: str) -> None:
+        """After an error: skip the rest of the sentence."""
+        self.is_skipping = self.sentence is not None and not line.startswith("#EOS")
+        self.sentence = None
+        self.in_table = False
+
+    def between_sentences(self, line: str) -> None:
+        columns = line.split()
+        if line.startswith("#FORMAT"):
+            if columns[1:] not in (["3"], ["4"]):
+                raise self.error(f"unknown version: {line!r}; only 3 and 4 of the export format are known")
+            self.has_lemmas = columns[1] == "4"
+        elif line.startswith("#BOT"):
+            self.in_table = True
+        elif line.startswith("#BOS"):
+            if len(columns) < 2:
+                raise self.error("#BOS must be followed by the number of the sentence")
+            self.sentence = SyntaxGraph(columns[1], self.line_number)
+        elif line.startswith("%%"):
+            self.comment(line)
+        elif columns:
+            raise self.error(f"stray token: {columns[0]!r} is outside of #BOS and #EOS")
+
+    def comment(self, line: str) -> None:
+        """Skip a comment, unless it names the columns: then it says whether there are lemmas."""
+        columns = line.removeprefix("%%").split()
+        if columns[:1] == ["word"] and "parent" in columns:
+            self.has_lemmas = "lemma" in columns
+
+    def add_row(self, line: str, sentence: SyntaxGraph) -> None:
+        if (mark := COMMENT.search(line)) is not None:
+            line = line[: mark.start()]
+        # Tabs separate columns, or spaces in old files; no column contains either.
+        columns = [column.strip() for column in line.split("\t") if column.strip()] if "\t" in line else line.split()
+        n_columns = 5 + self.has_lemmas
+        if len(columns) < n_columns:
+            raise self.error(f"bad row: it has at least {n_columns} columns; here {len(columns)}")
+        if self.has_lemmas:
+            del columns[1]
+        word, tag, _, edge, parent = columns[:5]
+        parent_number, number = number_of(parent), number_of(word[1:])
+        if parent_number is None:
+            raise self.error(f"bad row: the parent must be a number, not {parent!r}")
+        if word.startswith("#") and number is not None and number >= FIRST_PHRASE:
+            node = number
+            if node in sentence.labels:
+                raise self.error(f"bad row: phrase {word} occurs twice in sentence {sentence.name}")
+            sentence.labels[node] = with_function(tag, edge)
+        elif sentence.labels:
+            raise self.error(f"bad row: word {word!r} after the phrases of sentence {sentence.name}")
+        else:
+            node = word_node(len(sentence.words))
+            sentence.words.append((word, tag))
+        sentence.parents[node] = parent_number
+        if edge in HEAD_EDGES:
+            sentence.heads.add(node)
+
+    def error(self, problem: str) -> TreebankError:
+        return TreebankError(problem, self.path, self.line_number, 1)
+
+
+def number_of(text: str) -> int | None:
+    """The number of a node, or None if this is none; Python would take long to read one of many digits."""
+    return int(text) if text.isdecimal() and len(text) <= MOST_DIGITS else None
+
+
+def read_export(lines: Iterable[str], path: str = "", options: ReadOptions = STRICT) -> Iterator[Tree]:
+    """Read trees in Negra export format from lines of text.
+
+    Parameters
+    ----------
+    lines : iterable of str
+        With or without their line ends.
+    path : str
+        The name of the file, for errors.
+    options : ReadOptions
+        If bad sentences are skipped, reading continues behind ``#EOS``, or at the next ``#BOS``.
+
+    Yields
+    ------
+    nltk.Tree
+        The root is labelled ``VROOT`` where several nodes are children of the sentence itself.
+
+    Examples
+    --------
+    >>> rows = ["Katzen NN -- -- 500", "schlafen VVFIN -- -- 501", "#500 NP -- SB 501", "#501 S -- -- 0"]
+    >>> print(*read_export(["#BOS 1", *rows, "#EOS 1"]))
+    (S (NP-SB (NN Katzen)) (VVFIN schlafen))
+    """
+    reader = ExportReader(path, options)
+    for line in lines:
+        try:
+            tree = reader.feed(line)
+        except TreebankError as error:
+            options.skip(error)
+            reader.leave_sentence(line)
+            continue
+        if tree is not None:
+            yield tree
+    if reader.sentence is not None:
+        options.skip(reader.error(f"the file ends inside sentence {reader.sentence.name}: #EOS is missing"))
+
+
+def recognise(first_lines: Iterable[str]) -> bool:
+    """Whether a file begins as an export file does."""
+    return next(iter(first_lines), "").startswith(FIRST_WORDS)
+
+
+READER = Reader(read_export, recognise)
+
+
+def write_export(trees: Iterable[Tree]) -> Iterator[str]:
+    """A file in export format 3: its sentences are numbered from 1."""
+    yield "#FORMAT 3\n"
+    for number, tree in enumerate(trees, start=1):
+        yield f"{format_export(tree, number)}\n"
+
+
+def format_export(tree: Tree, number: int) -> str:
+    """The rows of `tree` in export format 3, as sentence `number`."""
+    phrases = [node for node in preorder(tree) if not is_preterminal(node)]
+    if not phrases:
+        phrases = [Tree(VIRTUAL_ROOT, [tree])]
+    if phrases[0].label() in ("", VIRTUAL_ROOT):
+        phrases = phrases[1:] if len(phrases) > 1 else []
+    # Parents have higher numbers than their children, as in the Negra corpus.
+    numbers = {id(node): FIRST_PHRASE + len(phrases) - 1 - index for index, node in enumerate(phrases)}
+    parents = {id(child): numbers[id(node)] for node in phrases for child in node}
+    word_rows, phrase_rows = [], []
+    for node in preorder(tree):
+        parent = parents.get(id(node), ROOT)
+        if is_preterminal(node):
+            word_rows.append(f"{column(node[0])}\t{column(node.label())}\t{NO_EDGE}\t{NO_EDGE}\t{parent}")
+        elif id(node) in numbers:
+            category, edge = split_function(node.label())
+            phrase_rows.append(f"#{numbers[id(node)]}\t{column(category)}\t{NO_EDGE}\t{column(edge)}\t{parent}")
+    rows = [f"#BOS {number}", *word_rows, *reversed(phrase_rows), f"#EOS {number}"]
+    return "\n".join(rows)
+
+
+def column(value: str) -> str:
+    if not value or value.split() != [value]:
+        raise TreebankError(f"{value!r} cannot be written in export format: it is empty or contains whitespace")
+    return value
