@@ -289,7 +289,7 @@ exp-shindo2011: $(VENV)/plot build  ## reproduce the results of Shindo, Fujino &
 
 SEEDS ?= 3
 exp-headline: $(VENV)/plot build  ## train all models with their defaults on growing numbers of trees (BERKELEY_JAR=FILE)
-	$(EXPERIMENT) --seeds=$(SEEDS)
+	$(EXPERIMENT) --seeds=$(SEEDS) $(if $(SIZE_SEEDS),--size-seeds=$(SIZE_SEEDS))
 
 exp-shindo2012: $(VENV)/plot build  ## reproduce the results of Shindo et al. (2012)
 	$(EXPERIMENT)

@@ -1,5 +1,6 @@
 """The package as its users see it: what there is, and that it does what the commands do."""
 
+import importlib
 import multiprocessing
 import pickle
 import re
@@ -9,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from imports import SOURCES
 from nltk.tree import Tree
 
 import tsgkit
-from tsgkit._estimators import NotFittedError
-from tsgkit.errors import TreebankError, TsgkitError, UsageError
+from tsgkit.errors import NotFittedError, TreebankError, TsgkitError, UsageError
 from tsgkit.evaluation import compare
 from tsgkit.models._model import Model
 from tsgkit.parsing._product import ProductParser
@@ -38,6 +39,54 @@ def test_names():
         assert value.__name__ == name
     with pytest.raises(AttributeError, match="no attribute 'parze'"):
         tsgkit.parze  # noqa: B018
+
+
+ROOT = Path(__file__).parent.parent
+PUBLIC = (ROOT / "docs" / "api" / "index.rst").read_text("utf-8")
+# The rows of its two tables: a module and its names; a group of entry points and its table.
+ROW = re.compile(r"^   \* - (?::doc:)?`+(tsgkit[\w.]*).*`\n     - ((?!``tsgkit)[^*]*?)\n     - ", re.MULTILINE)
+NAMES = {module: re.findall(r"``(\w+)``", names) for module, names in ROW.findall(PUBLIC)}
+GROUPS = dict(re.findall(r"^   \* - ``(tsgkit\.\w+)``\n     - ``(tsgkit[\w.]+)``$", PUBLIC, re.M))
+
+
+def test_the_page_lists_all_modules_that_are_not_private():
+    public = {name for name in SOURCES if not any(part.startswith("_") for part in name.split("."))}
+    assert set(NAMES) == public
+    assert len(public) > 20
+
+
+@pytest.mark.parametrize("module", NAMES)
+def test_the_page_lists_the_names_of_a_module(module):
+    names = importlib.import_module(module).__all__
+    assert NAMES[module] == names
+    assert len(set(names)) == len(names)
+    for name in names:
+        value = getattr(importlib.import_module(module), name)
+        assert name.isupper() or value.__doc__, f"{module}.{name} has no docstring"
+
+
+def test_the_page_lists_all_groups_of_entry_points():
+    sources = "".join(map(text_of, SOURCES))
+    used = re.findall(r'^[A-Z_]+: Registry.* = Registry\(\s*"[\w -]+",\s*"(tsgkit\.\w+)"', sources, re.MULTILINE)
+    assert sorted(GROUPS) == sorted(used)
+    for group, table in GROUPS.items():
+        module, _, name = table.rpartition(".")
+        assert name in NAMES[module]
+        assert getattr(importlib.import_module(module), name).group == group
+
+
+def text_of(module):
+    return "".join(path.read_text("utf-8") for path in SOURCES[module] if path.suffix == ".py")
+
+
+def test_the_manual_imports_nothing_private():
+    """Only the pages for those who change tsgkit name private modules."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.rst"), *(ROOT / "docs" / "examples").rglob("*.py")]
+    pages += (ROOT / "docs").rglob("*.ipynb")
+    for page in pages:
+        imports = re.findall(r"(?:from|import) (tsgkit[\w.]*)", page.read_text("utf-8"))
+        assert not [name for name in imports if "._" in name], page.name
+    assert len(pages) > 30
 
 
 def test_importing_the_package_imports_nothing_else():
@@ -87,6 +136,31 @@ def test_presets_are_those_of_the_command(tsgkit, tmp_path, model):
     assert heads == ["2", "3", "0", "5", "3", "3"]
     scored = tsgkit("parse", "-q", "b.model", "--from-trees", "--treebank=cess", "-i", "one.tbf", "-o", "out.mrg")
     assert f"aligned F1 {trained.evaluation_.aligned.f1:.2f}" in scored.stdout
+
+
+PARTIAL = "(NP the old man) smiled .\n\nhe saw the dog .\n(FOO the old) man smiled .\n"
+
+
+def test_sentences_with_partial_brackets_are_those_of_the_command(tsgkit, tmp_path):
+    import tsgkit as package  # noqa: PLC0415
+
+    path = tmp_path / "partial.txt"
+    path.write_text(PARTIAL)
+    options = {"iterations": 3, "average": 1, "seed": 5}
+    tsgkit("train", "-q", "--model=tsg", *(f"--{name}={value}" for name, value in options.items()),
+           f"--partial={path}", "-o", "m.model", "village:dev")  # fmt: skip
+    words = [line.split() for line in ("the old man smiled .", "he saw the dog .", "the old man smiled .")]
+    pairs = list(zip(words, ([("NP", 0, 3)], [], [("FOO", 0, 2)]), strict=True))
+    for given in (path, str(path), PARTIAL.splitlines(), pairs):
+        with pytest.warns(UserWarning, match="1 sentences without trees are left out, the first is number 3"):
+            package.train("village:dev", model="tsg", partial=given, **options).save(tmp_path / "a.model")
+        assert (tmp_path / "a.model").read_bytes() == (tmp_path / "m.model").read_bytes()
+    with pytest.raises(TreebankError, match="partial:1:1: a bracket is not closed"):
+        package.train("village:dev", model="tsg", partial=["(NP the old"])
+    with pytest.raises(UsageError, match="a cfg needs a tree for every sentence"):
+        package.train("village:dev", model="cfg", partial=path)
+    with pytest.raises(UsageError, match="partial does not go together with start, raw and minutes"):
+        package.train("village:dev", model="tsg", partial=path, minutes=1)
 
 
 def test_nothing_is_written_unless_asked(tmp_path, monkeypatch):
@@ -283,7 +357,7 @@ def test_one_tree_is_drawn_at_a_time():
 
 def test_the_example_of_the_readme_is_short():
     """Train, parse, score and draw in at most eight lines."""
-    text = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
+    text = (ROOT / "README.md").read_text("utf-8")
     (example,) = (part.partition("```")[0] for part in text.split("```python\n")[1:2])
     lines = [line for line in example.splitlines() if line.startswith((">>>", "..."))]
     assert len(lines) <= 8
@@ -293,7 +367,7 @@ def test_the_example_of_the_readme_is_short():
 
 def test_the_figures_of_the_readme_are_those_of_the_command(tsgkit):
     """The example is run by the tests of the documents; here the command that its sentence names."""
-    text = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
+    text = (ROOT / "README.md").read_text("utf-8")
     (f1,) = re.findall(r"^F1 ([0-9.]+)$", text, flags=re.MULTILINE)
     trained = tsgkit("train", "-q", "--model=cfg", "--dev=village:dev", "-o", "m.model", "village:train")
     assert f"aligned F1 {f1}," in trained.stdout

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from processes import memory_limit
 
-from tsgkit._archive import ArchiveError, plain, read_archive, sealed, write_archive
+from tsgkit._archive import plain, read_archive, sealed, write_archive
 from tsgkit._overwriting import SEAL_LENGTH
+from tsgkit.errors import ArchiveError
 
 
 def zipped(members, compression=zipfile.ZIP_DEFLATED):

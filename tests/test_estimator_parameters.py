@@ -8,7 +8,7 @@ import pytest
 
 from tsgkit import CFG, SRTSG, TSG, InsertionTSG, _estimator_parameters
 from tsgkit._estimators import COMMON, ESTIMATORS
-from tsgkit._settings import SettingError
+from tsgkit.errors import SettingError
 
 TYPES = {
     CFG: _estimator_parameters.CommonParameters,

@@ -8,11 +8,10 @@ from dataclasses import fields, replace
 import pytest
 
 from tsgkit._cli import parse_arguments
-from tsgkit._estimators import CFG, SRTSG, TSG, Estimator, InsertionTSG, NotFittedError, estimator_of
+from tsgkit._estimators import CFG, SRTSG, TSG, Estimator, InsertionTSG, estimator_of
 from tsgkit._model_options import model_settings
-from tsgkit._settings import SettingError
 from tsgkit._tools import train
-from tsgkit.errors import UsageError
+from tsgkit.errors import NotFittedError, SettingError, UsageError
 from tsgkit.inference._loop import Run
 from tsgkit.inference.entry import MODELS
 from tsgkit.inference.recipes import RECIPES

@@ -117,6 +117,12 @@ def test_headline(experiment, tmp_path, monkeypatch):
     record = json.loads((tmp_path / "headline.json").read_text(encoding="utf-8"))
     assert record["runs"]["tsg-20-1"]["job"]["n_trees"] == 20
     assert (tmp_path / "headline-sizes.svg").read_text(encoding="utf-8").startswith("<?xml")
+    # Fewer runs on samples of the trees, of which there is no product then.
+    fewer = table(experiment("headline", "--treebank=village", "--seeds=2", "--size-seeds=1"), "grammar +20 trees")
+    one = record["runs"]["tsg-20-1"]["test max-rule"]["f1"]
+    assert [row[1] for row in fewer[2:]] == [f"{one:.2f}", fewer[3][1], "-"]
+    assert [row[2] for row in fewer] == [row[2] for row in sizes]
+    assert "SIZE_SEEDS=1" in json.loads((tmp_path / "headline.json").read_text(encoding="utf-8"))["command"]
     # The Berkeley parser comes after what is done.
     (tmp_path / "java").write_text(JAVA)
     (tmp_path / "java").chmod(0o755)

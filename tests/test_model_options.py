@@ -8,10 +8,9 @@ import pytest
 from tsgkit._cli import parse_arguments
 from tsgkit._model_options import fill_preparation, model_options, model_settings, option_of, with_defaults
 from tsgkit._options import binarization_of, unknown_of
-from tsgkit._settings import SettingError
 from tsgkit._tools import train
 from tsgkit._usage import option_texts
-from tsgkit.errors import UsageError
+from tsgkit.errors import SettingError, UsageError
 from tsgkit.inference._chains import Plan
 from tsgkit.inference._tsg import TsgSettings
 from tsgkit.inference.entry import MODELS

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from tsgkit._settings import Checked, SettingError
+from tsgkit._settings import Checked
+from tsgkit.errors import SettingError
 
 
 @dataclass(frozen=True)

@@ -18,10 +18,10 @@ import os
 import sys
 from typing import Any
 
-from tsgkit._archive import ArchiveError, archive_header, is_archive
+from tsgkit._archive import archive_header, is_archive
 from tsgkit._cli import command, parse_arguments
 from tsgkit._files import open_output
-from tsgkit.errors import EXIT_USAGE, TsgkitError
+from tsgkit.errors import EXIT_USAGE, ArchiveError, TsgkitError
 from tsgkit.treebank._sources import NLTK_PREFIX, find_files, read_trees, recognised_format
 from tsgkit.treebank._trees import words
 

@@ -159,6 +159,7 @@ Other:
   --version                the version
 """
 
+import itertools
 import math
 import sys
 import time
@@ -197,13 +198,12 @@ from tsgkit.inference._convergence import Diagnosis
 from tsgkit.inference._start import Start
 from tsgkit.inference.entry import MODELS, ModelEntry
 from tsgkit.models._model import Model
-from tsgkit.models._open_trees import OpenCorpus, OpenSentence, induced_corpus, with_open_sentences
+from tsgkit.models._open_trees import OpenCorpus, induced_corpus, with_open_sentences
 from tsgkit.parsing._held_out import held_out_score, score_model
 from tsgkit.raw_text import RawSentences, RawTextSettings, Teaching
 from tsgkit.treebank import Binarization, FlatCorpus, Lexicon, UnknownWords, prepare
-from tsgkit.treebank._partial import bracketed_sentence
+from tsgkit.treebank._partial import OpenSentence, open_sentences
 from tsgkit.treebank._prepare import preparation_of, share_of_repeats
-from tsgkit.treebank._sources import decode_lines
 from tsgkit.treebank.formats import ENCODING
 
 __doc__ = with_defaults(with_registered(__doc__))
@@ -215,7 +215,7 @@ def corpus_of(arguments: dict[str, Any], reading: Reading) -> FlatCorpus:
     """The prepared corpus of the command line's treebanks."""
     sources = arguments["TREEBANK"]
     if arguments["--induce"] is not None:
-        return opened(arguments, induced_corpus(open_sentences(sources), integer(arguments, "--induce", 1)))
+        return opened(arguments, induced_corpus(open_sentences_of(sources), integer(arguments, "--induce", 1)))
     if any(source.endswith(".npz") for source in sources):
         if len(sources) > 1:
             raise UsageError("a prepared corpus (.npz) cannot be combined with others: its vocabulary is fixed")
@@ -263,23 +263,15 @@ def require_open(arguments: dict[str, Any], entry: ModelEntry) -> None:
             raise UsageError(f"{given[0]} and {option} do not go together")
 
 
-def open_sentences(paths: Sequence[str]) -> Iterator[OpenSentence]:
+def open_sentences_of(paths: Sequence[str]) -> Iterator[OpenSentence]:
     """The words and brackets of every line that has words."""
-    for path in paths:
-        for line_number, line in enumerate(decode_lines(path, ENCODING), start=1):
-            words, brackets = bracketed_sentence(line, path, line_number)
-            if words:
-                yield words, brackets
+    return itertools.chain.from_iterable(map(open_sentences, paths))
 
 
 def opened(arguments: dict[str, Any], found: OpenCorpus) -> FlatCorpus:
     """The corpus, with a message on sentences that no tree fits."""
     if found.left_out and not arguments["--quiet"]:
-        print(
-            f"tsgkit: {len(found.left_out)} sentences without trees are left out, the first is number"
-            f" {found.left_out[0] + 1}: no tree that the rules can make has their words and brackets",
-            file=sys.stderr,
-        )
+        print(f"tsgkit: {found.left_out_message()}", file=sys.stderr)
     return found.corpus
 
 
@@ -523,7 +515,7 @@ def main(argv: list[str]) -> int:
     reading = reading_of(arguments)
     corpus = corpus_of(arguments, reading)
     if arguments["--partial"]:
-        corpus = opened(arguments, with_open_sentences(corpus, open_sentences(arguments["--partial"])))
+        corpus = opened(arguments, with_open_sentences(corpus, open_sentences_of(arguments["--partial"])))
     general = plan
     plan = general.for_corpus(corpus)
     start = start_of(arguments, plan, corpus)

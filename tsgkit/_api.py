@@ -30,7 +30,7 @@ from tsgkit.report._derivation import derivation_of
 from tsgkit.report._drawings import write_drawings
 from tsgkit.treebank import _sources
 from tsgkit.treebank._heads import HeadRules
-from tsgkit.treebank._partial import GivenBracket
+from tsgkit.treebank._partial import GivenBracket, OpenSentences
 from tsgkit.treebank._presets import head_rules_named, load_preset
 from tsgkit.treebank._sources import Trees
 
@@ -58,6 +58,7 @@ def train(
     raw: RawText | None = None,
     raw_settings: RawTextSettings | None = None,
     taught_by: Sequence[AnyModel] = (),
+    partial: OpenSentences | None = None,
     callback: Callback | None = None,
     **settings: Unpack[TsgParameters],
 ) -> TSG: ...
@@ -94,6 +95,7 @@ def train(
     raw: RawText | None = None,
     raw_settings: RawTextSettings | None = None,
     taught_by: Sequence[AnyModel] = (),
+    partial: OpenSentences | None = None,
     seed: int = 0,
     minutes: float | None = None,
     callback: Callback | None = None,
@@ -117,6 +119,8 @@ def train(
         Number of teachers and of sentences; the defaults unless given.
     taught_by : sequence of Estimator, Model or path
         Teachers for `raw`, instead of new ones.
+    partial : path, or iterable of str or (words, brackets), optional
+        Sentences whose trees are not known, or in part, for ``tsg`` only; see `Estimator.fit`.
     seed : int
         The same seed gives the same model.
     minutes : float, optional
@@ -140,7 +144,8 @@ def train(
     """
     estimator = estimator_of(model)(seed=seed, **settings)
     held_out = None if dev is None else read_trees(dev, treebank=estimator.treebank)
-    estimator.fit(trees, raw=raw, raw_settings=raw_settings, taught_by=taught_by, minutes=minutes, callback=callback)
+    learning: dict[str, Any] = {"raw": raw, "raw_settings": raw_settings, "taught_by": taught_by, "partial": partial}
+    estimator.fit(trees, **learning, minutes=minutes, callback=callback)
     if held_out is not None:
         estimator.evaluation_ = estimator.evaluate(held_out, params)
     return estimator

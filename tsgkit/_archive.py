@@ -21,7 +21,7 @@ import numpy as np
 
 from tsgkit._files import TooLongError, new_file, whole_text
 from tsgkit._overwriting import SEAL_LENGTH, SEAL_NAME, is_sealed, may_replace_anything, note_input
-from tsgkit.errors import OverwriteError, TsgkitError
+from tsgkit.errors import ArchiveError, OverwriteError
 
 ZIP_START = b"PK"
 HEADER = "header"
@@ -54,10 +54,6 @@ NOT_AN_ARCHIVE = (
     RecursionError,
     RuntimeError,
 )
-
-
-class ArchiveError(TsgkitError):
-    """A file is not the archive that it should be; the message has its name and the reason."""
 
 
 def write_archive(

@@ -8,6 +8,7 @@ settings classes of the models hold the defaults. The interface is that of sciki
 import copy
 import inspect
 import os
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from html import escape
@@ -23,7 +24,7 @@ from tsgkit._estimator_parameters import (
     with_parameters,
 )
 from tsgkit._settings import Checked
-from tsgkit.errors import TreebankError, UsageError, did_you_mean
+from tsgkit.errors import NotFittedError, TreebankError, UsageError, did_you_mean
 from tsgkit.evaluation import Evaluation, Parameters
 from tsgkit.inference._budget import within
 from tsgkit.inference._chains import Plan
@@ -36,6 +37,7 @@ from tsgkit.inference.entry import MODELS, ModelEntry, entry_of
 from tsgkit.inference.recipes import RECIPES
 from tsgkit.models._fragments import FragmentTable
 from tsgkit.models._model import AnyModel, Model
+from tsgkit.models._open_trees import with_open_sentences
 from tsgkit.parsing._base import require_sentences
 from tsgkit.parsing._held_out import held_out_score
 from tsgkit.parsing._parse import Parse
@@ -44,7 +46,7 @@ from tsgkit.parsing._settings import ParserSettings
 from tsgkit.raw_text import RawTextSettings
 from tsgkit.raw_text._in_memory import RawText, corpus_with_raw_text, raw_sentences, shifted
 from tsgkit.treebank import Binarization, Cleaning, FlatCorpus, UnknownWords, prepare
-from tsgkit.treebank._partial import GivenBracket
+from tsgkit.treebank._partial import GivenBracket, OpenSentences, open_sentences
 from tsgkit.treebank._presets import Preset, facts_of_preset, load_preset
 from tsgkit.treebank._sources import Trees, read_trees
 
@@ -72,10 +74,6 @@ class RunOptions(Checked):
         super().__post_init__()
         self.require("seed", 0 <= self.seed < 1 << 63, "must be at least 0 and below 2^63")
         self.require_least(1, "threads")
-
-
-class NotFittedError(UsageError, ValueError, AttributeError):
-    """An estimator was asked for something that only a trained model has."""
 
 
 class Estimator:
@@ -220,6 +218,7 @@ class Estimator:
         raw: RawText | None = None,
         raw_settings: RawTextSettings | None = None,
         taught_by: Sequence[AnyModel] = (),
+        partial: OpenSentences | None = None,
         minutes: float | None = None,
         callback: Callback | None = None,
     ) -> Self:
@@ -242,6 +241,10 @@ class Estimator:
             Number of teachers and of sentences; the defaults unless given.
         taught_by : sequence of estimators, Model or paths
             Teachers for `raw`, instead of new ones: of any kind, with trees cleaned and binarised in the same way.
+        partial : path, or iterable of str or (words, brackets), optional
+            Sentences whose trees are not known, or in part, for `TSG` only: a file as for ``tsgkit train --partial``,
+            lines of one, or words with brackets ``(label or None, start, end)``. Those that no tree of the rules of
+            `trees` fits are left out, with a warning.
         minutes : float, optional
             A budget of time, as with ``tsgkit train --time``: the numbers of splits and sweeps are chosen so that the
             training fits into it; not with `raw`.
@@ -255,6 +258,8 @@ class Estimator:
             Itself.
         """
         options, corpus = self._options(), self._corpus(trees)
+        if partial is not None:
+            corpus = self._opened(corpus, partial, start, raw, minutes)
         begin = None if start is None else Start(start)
         settings = self.settings() if minutes is None else self._settings_within(minutes, corpus, begin, raw)
         training = Training(corpus, settings, **options, begin=begin)
@@ -293,6 +298,17 @@ class Estimator:
         cleaning = self.cleaning if preset is None or self.cleaning is not None else preset.cleaning
         found = read_trees(trees, treebank=preset)
         return prepare(found, cleaning, binarization, self.unknown or entry.unknown, **facts)
+
+    def _opened(self, corpus: FlatCorpus, partial: OpenSentences, *others: object) -> FlatCorpus:
+        """The treebank and sentences whose trees are sampled as well."""
+        if not self._entry().takes_open_trees:
+            raise UsageError(f"partial: a {self.kind} needs a tree for every sentence; a tsg samples them")
+        if any(other is not None for other in others):
+            raise UsageError("partial does not go together with start, raw and minutes")
+        found = with_open_sentences(corpus, open_sentences(partial))
+        if found.left_out:
+            warnings.warn(f"partial: {found.left_out_message()}", stacklevel=4)
+        return found.corpus
 
     def _settings_within(
         self, minutes: float, corpus: FlatCorpus, begin: Start | None, raw: RawText | None

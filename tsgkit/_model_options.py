@@ -10,8 +10,7 @@ from typing import Any, get_type_hints
 
 from tsgkit._cli import choice, integer, number
 from tsgkit._plain import types_of
-from tsgkit._settings import SettingError
-from tsgkit.errors import UsageError
+from tsgkit.errors import SettingError, UsageError
 from tsgkit.inference._settings import Settings
 from tsgkit.inference.entry import MODELS, ModelEntry
 from tsgkit.inference.recipes import RECIPES, Recipe

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tsgkit._cli import integer, number
-from tsgkit._settings import SettingError
-from tsgkit.errors import UsageError
+from tsgkit.errors import SettingError, UsageError
 from tsgkit.parsing._settings import ParserSettings
 
 # Which settings the options are, and how they are read; what they may be, the settings know.

@@ -38,8 +38,8 @@ BASE_DISTRIBUTIONS: Registry[Any] = Registry(
     "base distribution",
     "tsgkit.base_distributions",
     {
-        "frequency": "tsgkit.models._base_distributions:frequency",
-        "uniform": "tsgkit.models._base_distributions:uniform",
+        "frequency": "tsgkit.models.base_distributions:frequency",
+        "uniform": "tsgkit.models.base_distributions:uniform",
     },
 )
 BACK_OFFS: Registry[Any] = Registry(

@@ -9,29 +9,7 @@ from numbers import Integral, Real
 from typing import Any, get_type_hints
 
 from tsgkit._plain import types_of
-from tsgkit.errors import UsageError, one_of
-
-
-class SettingError(UsageError):
-    """A setting has a value that it cannot have: ``name value: problem``.
-
-    Parameters
-    ----------
-    name : str
-        The field.
-    value : object
-    problem : str
-        What it must be.
-    """
-
-    def __init__(self, name: str, value: object, problem: str) -> None:
-        self.name, self.value, self.problem = name, value, problem
-        super().__init__(f"{name} {value!r}: {problem}")
-
-    def __reduce__(self) -> tuple[type["SettingError"], tuple[str, object, str]]:
-        # By its arguments, not by its message: a worker sends it home.
-        return type(self), (self.name, self.value, self.problem)
-
+from tsgkit.errors import SettingError, one_of
 
 # What the value of a setting of a type may be, and what to say if it is not.
 TYPES: dict[type, tuple[type, str]] = {
@@ -58,11 +36,11 @@ class Checked:
     >>> Schedule(0)
     Traceback (most recent call last):
         ...
-    tsgkit._settings.SettingError: iterations 0: must be at least 1
+    tsgkit.errors.SettingError: iterations 0: must be at least 1
     >>> Schedule("10")
     Traceback (most recent call last):
         ...
-    tsgkit._settings.SettingError: iterations '10': must be a whole number
+    tsgkit.errors.SettingError: iterations '10': must be a whole number
     """
 
     def __post_init__(self) -> None:

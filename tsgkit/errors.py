@@ -6,6 +6,20 @@ Commands print these errors without a traceback. This is the only place where ex
 from collections.abc import Iterable
 from typing import ClassVar
 
+__all__ = [
+    "ArchiveError",
+    "CancelledError",
+    "JobError",
+    "JobInterrupted",
+    "NotFittedError",
+    "OutOfTimeError",
+    "OverwriteError",
+    "SettingError",
+    "TreebankError",
+    "TsgkitError",
+    "UsageError",
+]
+
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_REFUSED = 3
@@ -59,6 +73,35 @@ class CancelledError(JobError):
 
 class UsageError(TsgkitError):
     """The value of an option is not allowed."""
+
+
+class SettingError(UsageError):
+    """A setting has a value that it cannot have: ``name value: problem``.
+
+    Parameters
+    ----------
+    name : str
+        The field.
+    value : object
+    problem : str
+        What it must be.
+    """
+
+    def __init__(self, name: str, value: object, problem: str) -> None:
+        self.name, self.value, self.problem = name, value, problem
+        super().__init__(f"{name} {value!r}: {problem}")
+
+    def __reduce__(self) -> tuple[type["SettingError"], tuple[str, object, str]]:
+        # By its arguments, not by its message: a worker sends it home.
+        return type(self), (self.name, self.value, self.problem)
+
+
+class NotFittedError(UsageError, ValueError, AttributeError):
+    """An estimator was asked for something that only a trained model has."""
+
+
+class ArchiveError(TsgkitError):
+    """A file is not the archive that it should be; the message has its name and the reason."""
 
 
 class OverwriteError(TsgkitError):

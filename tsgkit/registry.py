@@ -15,6 +15,8 @@ from tsgkit.errors import UsageError, one_of
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
+__all__ = ["Registry"]
+
 T = TypeVar("T")
 
 

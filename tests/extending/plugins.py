@@ -10,7 +10,7 @@ from pathlib import Path
 from tsgkit import _plugins
 from tsgkit.inference.entry import MODELS
 from tsgkit.registry import Registry
-from tsgkit.report._panels import PANELS
+from tsgkit.report.panels import PANELS
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples" / "extending"
 

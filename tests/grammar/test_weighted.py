@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given, settings
 from strategies import grammars
 
-from tsgkit._archive import ArchiveError, write_archive
+from tsgkit._archive import write_archive
 from tsgkit._chart import Chart
 from tsgkit._derivations import best_derivation
 from tsgkit._grammar_index import GrammarIndex
+from tsgkit.errors import ArchiveError
 from tsgkit.grammar import GrammarError, WeightedGrammar
 
 ARRAYS = [

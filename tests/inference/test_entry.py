@@ -14,7 +14,7 @@ from tsgkit.inference.entry import MODELS, entry_of, fragments_of
 from tsgkit.models._cfg import cfg_model
 from tsgkit.models._model import Model
 from tsgkit.parsing import Parser
-from tsgkit.report._panels import PANELS
+from tsgkit.report.panels import PANELS
 from tsgkit.treebank import load, prepare
 
 SHORT = {
@@ -33,7 +33,7 @@ from tsgkit.inference.entry import ModelEntry
 from tsgkit.inference._settings import Settings
 from tsgkit.models._cfg import cfg_model
 from tsgkit.models._fragments import FragmentTable
-from tsgkit.report._panels import Panel
+from tsgkit.report.panels import Panel
 
 
 @dataclass(frozen=True, kw_only=True)

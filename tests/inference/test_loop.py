@@ -11,8 +11,7 @@ import time
 import numpy as np
 import pytest
 
-from tsgkit._archive import ArchiveError
-from tsgkit.errors import UsageError
+from tsgkit.errors import ArchiveError, UsageError
 from tsgkit.inference._checkpoint import Checkpoint, checkpoint_path, corpus_digest
 from tsgkit.inference._loop import Run
 from tsgkit.inference._training import Training

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference.closing import Sentence, learned, length_bucket, log_odds
 
-from tsgkit._archive import ArchiveError, read_archive, write_archive
+from tsgkit._archive import read_archive, write_archive
 from tsgkit._cell_closing import BOUNDARY_SIZE, EXTRA_CLASSES, LENGTH_SIZE, PAIR_KINDS, CellScorer, learn_weights
+from tsgkit.errors import ArchiveError
 from tsgkit.models._cfg import cfg_model
 from tsgkit.models._closing import POWER, UNKNOWN, learn_closing, most_frequent, node_spans
 from tsgkit.models._model import KIND, VERSION, Model

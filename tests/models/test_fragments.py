@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from nltk.tree import Tree
 from strategies import symbols
 
-from tsgkit._archive import ArchiveError, read_archive, write_archive
-from tsgkit.errors import TreebankError, TsgkitError, UsageError
+from tsgkit._archive import read_archive, write_archive
+from tsgkit.errors import ArchiveError, TreebankError, TsgkitError, UsageError
 from tsgkit.grammar._weighted import GrammarError, WeightedGrammar
 from tsgkit.inference._training import Training
 from tsgkit.inference._tsg import TsgSettings

@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from nltk.tree import Tree
 
-from tsgkit._archive import ArchiveError, read_archive, write_archive
-from tsgkit.errors import TsgkitError
+from tsgkit._archive import read_archive, write_archive
+from tsgkit.errors import ArchiveError, TsgkitError
 from tsgkit.grammar._weighted import RULE_KINDS
 from tsgkit.models._cfg import cfg_model
 from tsgkit.models._model import KIND, VERSION, Model

@@ -5,8 +5,7 @@ import math
 import pytest
 from parsing.conftest import SENTENCE
 
-from tsgkit._settings import SettingError
-from tsgkit.errors import UsageError
+from tsgkit.errors import SettingError, UsageError
 from tsgkit.parsing import Parser, ParserSettings
 from tsgkit.parsing._product import ProductParser
 from tsgkit.parsing._settings import COARSE_THRESHOLD, THRESHOLD

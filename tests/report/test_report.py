@@ -26,10 +26,10 @@ from tsgkit.models._subcategories import SubcategoryTable
 from tsgkit.parsing import Parser
 from tsgkit.report._model_panels import useful_fragments
 from tsgkit.report._page import html_page, plot_script
-from tsgkit.report._panels import PANELS
 from tsgkit.report._plots import Mark, Series, bar_plot, line_plot
 from tsgkit.report._training import diagnoses_of, marks_of, phases_of
 from tsgkit.report.model_report import Report, ReportSettings
+from tsgkit.report.panels import PANELS
 from tsgkit.treebank import Cleaning, load
 
 pytestmark = pytest.mark.xdist_group("pictures")

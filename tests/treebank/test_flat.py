@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from nltk.tree import Tree
 from strategies import trees
 
-from tsgkit._archive import ArchiveError, write_archive
+from tsgkit._archive import write_archive
+from tsgkit.errors import ArchiveError
 from tsgkit.treebank import FlatCorpus
 from tsgkit.treebank._trees import same_tree
 

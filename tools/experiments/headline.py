@@ -15,6 +15,7 @@ Options:
   --folder=PATH      Folder for the models and scores of finished runs; build/experiments/... by default.
   --page=PATH        Folder for the tables and the plot; the same as --folder by default.
   --seeds=N          Number of runs of each sampled model, and of the Berkeley parser [default: 3].
+  --size-seeds=N     Number of runs on each sample of the trees; the same as --seeds by default.
   --jobs=N           Number of runs in parallel [default: 1].
   --quiet            Do not report progress.
   -h --help          This text.
@@ -62,12 +63,15 @@ class Results:
     ----------
     lab : Lab
     n_seeds : int
-        Number of runs of each sampled model.
+        Number of runs of each sampled model on all trees.
+    n_size_seeds : int
+        Number of runs on each sample of the trees.
     """
 
-    def __init__(self, lab: Lab, n_seeds: int) -> None:
+    def __init__(self, lab: Lab, n_seeds: int, n_size_seeds: int) -> None:
         self.lab = lab
         self.n_seeds = n_seeds
+        self.n_size_seeds = n_size_seeds
         self.sizes = [size for size in SIZES if size < len(lab.parts().train)]
         self.runs: dict[str, Figures] = {}
         self.scores: dict[tuple[str, int | None], list[Figures]] = {}
@@ -77,11 +81,16 @@ class Results:
         """The sizes; ``None`` is the whole treebank."""
         return [*self.sizes, None]
 
+    def seeds_at(self, size: int | None) -> range:
+        """The seeds of the runs on a number of trees."""
+        return range(1, 1 + (self.n_seeds if size is None else self.n_size_seeds))
+
     def train(self) -> None:
         """Train and score what is missing."""
         jobs = {
             (NAMES[kind], size): [
-                job_of(kind, size, seed, self.lab.scale) for seed in range(1, 2 if kind == "cfg" else self.n_seeds + 1)
+                job_of(kind, size, seed, self.lab.scale)
+                for seed in (self.seeds_at(size) if kind != "cfg" else range(1, 2))
             ]
             for size in self.columns
             for kind in NAMES
@@ -89,7 +98,7 @@ class Results:
         self.runs |= self.lab.run(job for own in jobs.values() for job in own)
         for key, own in jobs.items():
             self.scores[key] = [self.runs[job.stem][score_key(PART)] for job in own]
-        for size in self.columns if self.n_seeds > 1 else []:
+        for size in [size for size in self.columns if len(self.seeds_at(size)) > 1]:
             stems = [job.stem for job in jobs[NAMES["srtsg"], size]]
             name = f"product-{size or 'all'}"
             self.runs[name] = self.lab.product(name, stems, (PART,))
@@ -101,7 +110,7 @@ class Results:
         for size in self.columns:
             trees: list[Tree] = chosen_trees(parts.train, size)
             found = []
-            for seed in range(1, self.n_seeds + 1):
+            for seed in self.seeds_at(size):
                 stem = f"berkeley-{size or 'all'}-{seed}"
                 self.runs[stem] = berkeley_run(jar, self.lab.path(stem), trees, parts, seed=seed)
                 found.append(self.runs[stem][PART])
@@ -131,11 +140,17 @@ class Results:
             tags = f"{np.mean([each['tags'] for each in own]):.2f}"
             rows.append([name, str(len(own)), *f1, tags, self.seconds(name)])
         sizes = [f"{size or len(self.lab.parts().train):,} trees" for size in self.columns]
-        means = [[name, *(f"{self.mean(name, size):.2f}" for size in self.columns)] for name in self.names]
+        means = [[name, *(self.shown(name, size) for size in self.columns)] for name in self.names]
         return [Table("models", head, rows, 1), Table("sizes", ["grammar", *sizes], means, 1)]
 
-    def mean(self, name: str, size: int | None) -> float:
-        return float(np.mean([each["f1"] for each in self.scores[name, size]]))
+    def mean(self, name: str, size: int | None) -> float | None:
+        """F1, the mean of the runs; None if there are none."""
+        found = self.scores.get((name, size))
+        return None if found is None else float(np.mean([each["f1"] for each in found]))
+
+    def shown(self, name: str, size: int | None) -> str:
+        mean = self.mean(name, size)
+        return "-" if mean is None else f"{mean:.2f}"
 
     def draw(self, axes: Any) -> None:
         """F1 by the number of training trees."""
@@ -144,7 +159,8 @@ class Results:
             style = {"color": COLOURS.get(name, COLOURS["SR-TSG"]), "marker": "o"}
             if name not in COLOURS:
                 style["linestyle"] = "--"
-            axes.plot(numbers, [self.mean(name, size) for size in self.columns], label=name, **style)
+            means = [np.nan if (mean := self.mean(name, size)) is None else mean for size in self.columns]
+            axes.plot(numbers, means, label=name, **style)
         axes.set_xscale("log")
         axes.set_xticks(numbers, [f"{number:,}" for number in numbers])
         axes.set_xticks([], minor=True)
@@ -161,14 +177,16 @@ def main(argv: list[str]) -> int:
     require_matplotlib()
     jar = berkeley_jar()
     lab = Lab.of(arguments, "headline")
-    results = Results(lab, integer(arguments, "--seeds", 1))
+    n_seeds = integer(arguments, "--seeds", 1)
+    n_size_seeds = n_seeds if arguments["--size-seeds"] is None else integer(arguments, "--size-seeds", 1)
+    results = Results(lab, n_seeds, n_size_seeds)
     results.train()
     if jar is not None:
         results.train_berkeley(jar)
     folder = Path(arguments["--page"]) if arguments["--page"] is not None else lab.folder
     folder.mkdir(parents=True, exist_ok=True)
     options = "" if lab.treebank == "nltk" else f" TREEBANK={lab.treebank}"
-    options += f" SEEDS={results.n_seeds}"
+    options += f" SEEDS={n_seeds}" + (f" SIZE_SEEDS={n_size_seeds}" if n_size_seeds != n_seeds else "")
     tables = results.tables()
     save_record(
         folder / "headline.json", record_of(f"make exp-headline SCALE={lab.scale}{options}", results.runs), tables

@@ -24,9 +24,10 @@ from nltk.tree import Tree
 
 from tsgkit.inference._training import Training
 from tsgkit.inference._tsg import TsgSettings
-from tsgkit.models._open_trees import OpenSentence, induced_corpus, with_open_sentences
+from tsgkit.models._open_trees import induced_corpus, with_open_sentences
 from tsgkit.parsing._held_out import held_out_score
 from tsgkit.treebank import Binarization, Cleaning, FlatCorpus, UnknownWords, prepare, read_trees
+from tsgkit.treebank._partial import OpenSentence
 from tsgkit.treebank._trees import brackets_of, is_preterminal, rebuild
 
 TREEBANK = "nltk:treebank"

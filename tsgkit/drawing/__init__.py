@@ -3,6 +3,7 @@
 Beside the flow, below `tsgkit.parsing`, so that notebooks can display parses.
 """
 
+from tsgkit.drawing._arcs import ArcDrawing
 from tsgkit.drawing._trees import Drawing
 
-__all__ = ["Drawing"]
+__all__ = ["ArcDrawing", "Drawing"]

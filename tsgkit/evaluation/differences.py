@@ -18,6 +18,16 @@ from tsgkit.evaluation._scores import BracketCounts
 from tsgkit.treebank._brackets import read_brackets
 from tsgkit.treebank._trees import is_preterminal, words
 
+__all__ = [
+    "Difference",
+    "Differences",
+    "Marks",
+    "ScoredBracket",
+    "find_differences",
+    "mark_brackets",
+    "scored_brackets",
+]
+
 RIGHT, WRONG, MISSED = "right", "wrong", "missed"
 FUNCTION_TAG = re.compile("[-=]")
 

@@ -16,6 +16,8 @@ import numpy as np
 from tsgkit._files import DAMAGED_ARCHIVE, TooLongError, lines_of, open_binary, open_output
 from tsgkit.grammar._weighted import NO_LABEL, RULE_KINDS, GrammarError, WeightedGrammar
 
+__all__ = ["read_bitpar", "read_discodop", "write_bitpar", "write_discodop"]
+
 PathLike = str | os.PathLike[str]
 
 REFERENCE = re.compile(r"&#([0-9]{0,7});")

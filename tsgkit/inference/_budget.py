@@ -101,7 +101,7 @@ def within(plan: Plan, corpus: FlatCorpus, seconds: float, start: Start | None =
 
     Examples
     --------
-    >>> from tsgkit.inference._tsg import TsgSettings
+    >>> from tsgkit.inference.recipes import TsgSettings
     >>> from tsgkit.treebank import Binarization, UnknownWords, load, prepare
     >>> corpus = prepare(load("village", "dev"), binarization=Binarization("right", 0), unknown=UnknownWords())
     >>> plan, expected = within(Plan(TsgSettings(iterations=100)), corpus, 60.0)

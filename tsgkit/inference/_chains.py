@@ -54,7 +54,7 @@ class Plan:
 
     Examples
     --------
-    >>> from tsgkit.inference._tsg import TsgSettings
+    >>> from tsgkit.inference.recipes import TsgSettings
     >>> plan = Plan(TsgSettings(iterations=500, anneal_from=2.0, anneal_iterations=100))
     >>> plan.iterations, plan.burn_in
     (500, 100)

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tsgkit._archive import ArchiveError, file_content, plain, read_archive, require, write_archive
-from tsgkit.errors import OverwriteError, UsageError
+from tsgkit._archive import file_content, plain, read_archive, require, write_archive
+from tsgkit.errors import ArchiveError, OverwriteError, UsageError
 from tsgkit.treebank import FlatCorpus
 
 KIND = "checkpoint"

@@ -73,7 +73,7 @@ class Run:
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from tsgkit.inference._tsg import TsgSettings
+    >>> from tsgkit.inference.recipes import TsgSettings
     >>> from tsgkit.treebank import Binarization, UnknownWords, load, prepare
     >>> corpus = prepare(load("village", "dev"), binarization=Binarization("right", 0), unknown=UnknownWords())
     >>> with TemporaryDirectory() as folder:

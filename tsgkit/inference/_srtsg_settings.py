@@ -9,8 +9,8 @@ from tsgkit.errors import UsageError
 from tsgkit.inference._insertion import require_insertion_probability
 from tsgkit.inference._phases import Averaging, Record
 from tsgkit.inference._settings import SHARES, SamplingSettings
-from tsgkit.models._base_distributions import BASE_DISTRIBUTIONS
 from tsgkit.models.back_off import BACK_OFFS, BackOff
+from tsgkit.models.base_distributions import BASE_DISTRIBUTIONS
 
 LOSSES = ("marginal", "joint")
 MODES = ("exact", "map")
@@ -65,7 +65,7 @@ class SrSettings(SamplingSettings):
         How many levels of the back-off are in use, P0 among them; unless given, all. With ``unrefined`` there are 3;
         with 2, refined rules back off to P0 directly, with 1, fragments do.
     base : str
-        The base distribution P0 of rules; see `tsgkit.models._base_distributions`.
+        The base distribution P0 of rules; see `tsgkit.models.base_distributions`.
     lexicon : {"classes", "suffixes", "rules"}
         What a tag and a word back off to, in trees that keep all words: the class of the word, which has restaurants of
         its own at any number of `levels`; the same, with classes of shorter suffixes below; or what all other rules

@@ -39,7 +39,7 @@ class Training:
 
     Examples
     --------
-    >>> from tsgkit.inference._tsg import TsgSettings
+    >>> from tsgkit.inference.recipes import TsgSettings
     >>> from tsgkit.treebank import Binarization, UnknownWords, load, prepare
     >>> corpus = prepare(load("village", "dev"), binarization=Binarization("right", 0), unknown=UnknownWords())
     >>> training = Training(corpus, TsgSettings(iterations=5, type_moves=100), seed=1)

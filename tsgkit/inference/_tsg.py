@@ -17,13 +17,13 @@ from tsgkit.inference._phases import Averaging, Phase, Record, State, sampled_mo
 from tsgkit.inference._settings import SHARES, SamplingSettings
 from tsgkit.inference._start import Joined, Start
 from tsgkit.inference.entry import ModelEntry
-from tsgkit.models._base_distributions import BASE_DISTRIBUTIONS, with_base
 from tsgkit.models._cfg import train_cfg
 from tsgkit.models._fragments import FragmentTable
 from tsgkit.models._model import Model, Stage, parts_of
 from tsgkit.models._open_trees import OpenPart, RuleTable, trees_of_corpus
 from tsgkit.models._tsg import TsgAverage, TsgSample
 from tsgkit.models._tsg_predictive import DerivationCorrection
+from tsgkit.models.base_distributions import BASE_DISTRIBUTIONS, with_base
 from tsgkit.models.rules import TreeArrays, number_rules
 from tsgkit.treebank import FlatCorpus
 
@@ -47,7 +47,7 @@ class TsgSettings(SamplingSettings):
     process : {"pyp", "dp"}
         Pitman-Yor process, or Dirichlet process, with discount 0.
     base : str
-        The base distribution P0 of rules; see `tsgkit.models._base_distributions`.
+        The base distribution P0 of rules; see `tsgkit.models.base_distributions`.
     init : {"minimal", "maximal", "random"}
         The initial state: every node is a substitution site, no node is, or each is with probability 1/2.
     truncated : bool

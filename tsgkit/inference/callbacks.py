@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from tsgkit.inference._phases import Record
 
+__all__ = ["Progress"]
+
 
 @dataclass(frozen=True)
 class Progress:

@@ -20,6 +20,8 @@ from tsgkit.models._tsg_predictive import DerivationCorrection
 from tsgkit.registry import Registry
 from tsgkit.treebank import Binarization, FlatCorpus, UnknownWords
 
+__all__ = ["MODELS", "ModelEntry", "entry_of", "fragments_of"]
+
 PACKAGE = "package"  # the key in `Model.info` for the package that defines the model, if that is not tsgkit
 
 
@@ -39,7 +41,7 @@ class ModelEntry(ABC):
     training_note : str
         What a reader must know to understand the plots of the training; for reports.
     panels : tuple of str
-        The sections of a report on what the model has learned, in order; see `tsgkit.report._panels`.
+        The sections of a report on what the model has learned, in order; see `tsgkit.report.panels`.
     takes_open_trees : bool
         Whether the model samples trees that are not known; see `tsgkit.models._open_trees`.
     """
@@ -124,11 +126,9 @@ def fragments_of(model: Model) -> FragmentTable:
 
     Examples
     --------
-    >>> from tsgkit.models._cfg import cfg_model
-    >>> from tsgkit.treebank import load, prepare
-    >>> corpus = prepare(load("village", "dev"), binarization=Binarization("right", 0), unknown=UnknownWords())
-    >>> table = fragments_of(cfg_model(corpus))
+    >>> import tsgkit
+    >>> table = fragments_of(tsgkit.train("village:dev", model="cfg").model)
     >>> table.fragment(table.select(root="TOP")[0]).brackets, table.measure
-    ('(TOP (S ))', 'weight')
+    ('(TOP (S^TOP ))', 'weight')
     """
     return entry_of(model).fragments(model)

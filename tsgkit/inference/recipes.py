@@ -16,6 +16,8 @@ from tsgkit.inference._tsg import TsgSettings
 from tsgkit.registry import Registry
 from tsgkit.treebank import Binarization, UnknownWords
 
+__all__ = ["RECIPES", "InsertionSettings", "Recipe", "SrSettings", "TsgSettings"]
+
 RECIPES: Registry["Recipe"] = _plugins.RECIPES
 
 

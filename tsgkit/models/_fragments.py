@@ -114,13 +114,8 @@ class FragmentTable:
 
     Examples
     --------
-    >>> from tsgkit.inference._training import Training
-    >>> from tsgkit.inference._tsg import TsgSettings
-    >>> from tsgkit.treebank import Binarization, UnknownWords, load, prepare
-    >>> corpus = prepare(load(split="dev"), binarization=Binarization("right", 0), unknown=UnknownWords())
-    >>> training = Training(corpus, TsgSettings(iterations=1))
-    >>> training.start()
-    >>> table = FragmentTable.of_sample(training.model())
+    >>> import tsgkit
+    >>> table = tsgkit.train("village:dev", model="tsg", iterations=2, average=1).fragments()
     >>> table.fragment(table.select(root="NP", sort="count")[0]).brackets
     '(NP (PRP ))'
     """

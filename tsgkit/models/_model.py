@@ -11,7 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from tsgkit import __version__
-from tsgkit._archive import ArchiveError, archive_bytes, read_archive, require, take_array, write_archive
+from tsgkit._archive import archive_bytes, read_archive, require, take_array, write_archive
+from tsgkit.errors import ArchiveError
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.models._closing import CellClosing
 from tsgkit.treebank import FlatCorpus, Preparation
@@ -70,11 +71,10 @@ class Model:
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from tsgkit.models._cfg import cfg_model
-    >>> from tsgkit.treebank import Binarization, UnknownWords, load, prepare
-    >>> corpus = prepare(load("village", "dev"), binarization=Binarization("right", 0), unknown=UnknownWords())
+    >>> import tsgkit
+    >>> trained = tsgkit.train("village:dev", model="cfg")
     >>> with TemporaryDirectory() as folder:
-    ...     cfg_model(corpus).save(f"{folder}/cfg.model")
+    ...     trained.save(f"{folder}/cfg.model")
     ...     Model.load(f"{folder}/cfg.model").kind
     'cfg'
     """

@@ -26,12 +26,11 @@ from tsgkit.models._constraints import LabelAutomata
 from tsgkit.models.rules import TreeArrays, number_rules
 from tsgkit.treebank import Cleaning, FlatCorpus, Preparation
 from tsgkit.treebank._flat import NO_WORD, children_of
-from tsgkit.treebank._partial import GivenBracket, require_brackets
+from tsgkit.treebank._partial import GivenBracket, OpenSentence, require_brackets
 from tsgkit.treebank._prepare import preparation_of
 
 OPEN = "open"  # the key in the settings of a corpus
 ROOT = "TOP"
-OpenSentence = tuple[Sequence[str], Sequence[GivenBracket]]
 NumberedSentence = tuple[list[int], list[int], list[GivenBracket]]  # words, forms, brackets
 Rule = tuple[int, int, int, int]  # label, left and right label, word; -1 for what there is not
 
@@ -355,6 +354,13 @@ class OpenCorpus:
 
     corpus: FlatCorpus
     left_out: list[int]
+
+    def left_out_message(self) -> str:
+        """A message on sentences that no tree fits."""
+        return (
+            f"{len(self.left_out)} sentences without trees are left out, the first is number {self.left_out[0] + 1}:"
+            " no tree that the rules can make has their words and brackets"
+        )
 
 
 def with_open_sentences(corpus: FlatCorpus, sentences: Iterable[OpenSentence]) -> OpenCorpus:

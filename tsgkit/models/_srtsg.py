@@ -19,10 +19,10 @@ from tsgkit._refined_sampler import RefinedSampler
 from tsgkit._subcategories import SplitSampler, choices_of
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.grammar._weighted import RULE_KINDS
-from tsgkit.models._base_distributions import base_weights, shares
 from tsgkit.models._refined_words import WordRules
 from tsgkit.models._suffixes import ClassLevels
 from tsgkit.models.back_off import UNREFINED_ROOT, BackOff, BackOffSymbols, Levels, RefinedSymbols
+from tsgkit.models.base_distributions import base_weights, shares
 from tsgkit.models.rules import TreeArrays
 from tsgkit.treebank import FlatCorpus, Lexicon
 from tsgkit.treebank._prepare import token_nodes
@@ -166,7 +166,7 @@ def raw_probabilities(trees: TreeArrays, base: str, subcategories: Subcategories
     ----------
     trees : TreeArrays
     base : str
-        Its name; see `tsgkit.models._base_distributions`. ``uniform`` is the paper's.
+        Its name; see `tsgkit.models.base_distributions`. ``uniform`` is the paper's.
     subcategories : Subcategories
     with_classes : bool
         Whether words have classes; then they are not among the rules, and the others sum to 1.

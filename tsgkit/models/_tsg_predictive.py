@@ -17,10 +17,10 @@ import numpy as np
 from tsgkit._codes import FOOT, FRONTIER, LEFT_FOOT, SITE
 from tsgkit.errors import UsageError
 from tsgkit.grammar._weighted import GrammarError
-from tsgkit.models._base_distributions import with_base
 from tsgkit.models._derivations import node_states
 from tsgkit.models._fragments import validate_state
 from tsgkit.models._model import Model
+from tsgkit.models.base_distributions import with_base
 from tsgkit.models.rules import number_rules
 
 Parts = tuple[int, int, int]
@@ -45,7 +45,7 @@ class DerivationCorrection:
     model : Model
         A tree-substitution grammar of one sample: the frozen probability of a mean of samples is another one.
     base : str
-        Its base distribution P0; see `tsgkit.models._base_distributions`.
+        Its base distribution P0; see `tsgkit.models.base_distributions`.
     with_insertion : bool
     """
 

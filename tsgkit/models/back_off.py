@@ -15,6 +15,8 @@ from tsgkit import _plugins
 from tsgkit.errors import UsageError
 from tsgkit.registry import Registry
 
+__all__ = ["BACK_OFFS", "REFINED", "UNREFINED", "BackOff", "Level", "RefinedSymbols"]
+
 
 @dataclass(frozen=True)
 class RefinedSymbols:

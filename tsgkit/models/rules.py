@@ -11,6 +11,8 @@ from tsgkit.treebank import FlatCorpus
 from tsgkit.treebank._binarize import undo_label
 from tsgkit.treebank._prepare import preparation_of
 
+__all__ = ["TreeArrays", "number_rules"]
+
 
 @dataclass(frozen=True)
 class RuleCounts:

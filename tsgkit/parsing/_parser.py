@@ -60,10 +60,8 @@ class Parser(SentenceParser):
 
     Examples
     --------
-    >>> from tsgkit.models._cfg import cfg_model
-    >>> from tsgkit.treebank import Binarization, UnknownWords, load, prepare
-    >>> corpus = prepare(load(split="train"), binarization=Binarization("right", 1), unknown=UnknownWords())
-    >>> parser = Parser(cfg_model(corpus))
+    >>> import tsgkit
+    >>> parser = Parser(tsgkit.train("village:train", model="cfg"))
     >>> parser.parse_one("the old man smiled .".split()).label()
     'TOP'
     """

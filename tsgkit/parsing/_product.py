@@ -60,10 +60,8 @@ class ProductParser(SentenceParser):
 
     Examples
     --------
-    >>> from tsgkit.models._cfg import cfg_model
-    >>> from tsgkit.treebank import Binarization, UnknownWords, load, prepare
-    >>> steps = {"binarization": Binarization("right", 0), "unknown": UnknownWords()}
-    >>> models = [cfg_model(prepare(load("village", part), **steps)) for part in ("train", "dev")]
+    >>> import tsgkit
+    >>> models = [tsgkit.train(f"village:{part}", model="cfg") for part in ("train", "dev")]
     >>> print(ProductParser(models).analyse("the old man will smile .".split()).tree)
     (TOP
       (S

@@ -70,7 +70,7 @@ class ParserSettings(Checked):
     >>> ParserSettings(threshold=2)
     Traceback (most recent call last):
         ...
-    tsgkit._settings.SettingError: threshold 2: must be at least 0 and below 1
+    tsgkit.errors.SettingError: threshold 2: must be at least 0 and below 1
     """
 
     objective: str = "max-rule"

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from tsgkit.parsing.search import Candidate, Search
     from tsgkit.parsing.votes import Product
 
+__all__ = ["OBJECTIVES", "PRODUCTS", "Needs", "Objective", "best_by_rules"]
+
 
 class Needs(Enum):
     """What an objective asks of the chart of a sentence."""

@@ -21,6 +21,8 @@ from tsgkit.parsing._lexical import SentenceEntries
 from tsgkit.parsing._rows import project, rules_of_rows
 from tsgkit.parsing.objectives import Needs
 
+__all__ = ["Candidate", "Search"]
+
 # The log of the true over the sampled probability of a derivation.
 LogCorrection = Callable[[np.ndarray, np.random.Generator], float]
 

@@ -19,6 +19,8 @@ from tsgkit.parsing.objectives import best_of_forest, take_shares
 from tsgkit.parsing.search import Candidate
 from tsgkit.treebank._trees import Bracket
 
+__all__ = ["Ballot", "Product", "Vote"]
+
 # Trees that each model names for a product of trees.
 N_BEST = 100
 # What one model alone would prune may be what the others are sure of.

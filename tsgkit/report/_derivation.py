@@ -93,13 +93,11 @@ class Deriver:
 
     Examples
     --------
-    >>> from tsgkit.models._cfg import cfg_model
-    >>> from tsgkit.treebank import Binarization, UnknownWords, load, prepare
-    >>> trees = load("village", "dev")
-    >>> corpus = prepare(trees, binarization=Binarization("right", 0), unknown=UnknownWords())
-    >>> derivation = Deriver(cfg_model(corpus)).derive(trees[0])
+    >>> import tsgkit
+    >>> trees = tsgkit.read_trees("village:dev")
+    >>> derivation = Deriver(tsgkit.train(trees, model="cfg")).derive(trees[0])
     >>> derivation.steps[0].brackets, derivation.counts[0] > 0, len(derivation.steps) == len(derivation.nodes)
-    ('(TOP (FRAG ))', True, True)
+    ('(TOP (FRAG^TOP ))', True, True)
     """
 
     def __init__(self, model: AnyModel) -> None:
@@ -179,11 +177,11 @@ def derivation_of(model: AnyModel, tree: Tree) -> Derivation:
 
     Examples
     --------
-    >>> from tsgkit.models._cfg import cfg_model
-    >>> from tsgkit.treebank import Binarization, UnknownWords, load, prepare
-    >>> corpus = prepare(load("village", "dev"), binarization=Binarization("right", 0), unknown=UnknownWords())
+    >>> import tsgkit
+    >>> from tsgkit.treebank import Binarization
+    >>> model = tsgkit.train("village:dev", model="cfg", binarization=Binarization("right", 0))
     >>> tree = Tree.fromstring("(TOP (S (NP (PRP I)) (VP (VBD slept)) (. .)))")
-    >>> for step in derivation_of(cfg_model(corpus), tree).steps[:3]:
+    >>> for step in derivation_of(model, tree).steps[:3]:
     ...     print(step.brackets)
     (TOP (S ))
     (S (NP ) (@S ))

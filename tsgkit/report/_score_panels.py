@@ -9,9 +9,9 @@ from tsgkit.drawing import Drawing
 from tsgkit.evaluation.differences import f1_of_row
 from tsgkit.report._comparison import drawn, marked_drawing, marked_gold
 from tsgkit.report._page import escape, table
-from tsgkit.report._panels import Panel
 from tsgkit.report._plots import bar_plot
 from tsgkit.report.model_report import Report
+from tsgkit.report.panels import Panel
 from tsgkit.treebank._trees import words
 
 N_LABELS = 20

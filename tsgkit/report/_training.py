@@ -18,8 +18,8 @@ from tsgkit.inference._phases import Phase, burn_in
 from tsgkit.inference.entry import entry_of
 from tsgkit.models._model import Model
 from tsgkit.report._page import escape, table
-from tsgkit.report._panels import Panel
 from tsgkit.report._plots import Mark, Series, line_plot
+from tsgkit.report.panels import Panel
 
 if TYPE_CHECKING:
     from tsgkit.report.model_report import Report

@@ -1,6 +1,6 @@
 """The report on a model: one page with how it was trained, what it learned, and how well it parses.
 
-Which sections there are, the entry of the model says (`tsgkit.report._panels`); all that comes from data is escaped.
+Which sections there are, the entry of the model says (`tsgkit.report.panels`); all that comes from data is escaped.
 """
 
 from collections.abc import Iterator
@@ -19,8 +19,10 @@ from tsgkit.models._model import Model
 from tsgkit.parsing import Parse
 from tsgkit.report._derivation import Deriver
 from tsgkit.report._page import escape, html_page, table, tiles
-from tsgkit.report._panels import COMMON_PANELS, PANELS
 from tsgkit.report._training import diagnoses_of, phases_of, require_facts
+from tsgkit.report.panels import COMMON_PANELS, PANELS
+
+__all__ = ["Report", "ReportSettings"]
 
 PARAMETERS = "collins"
 

@@ -4,14 +4,21 @@ Preprocessing, beside trees. A bracket is ``(label, start, end)`` over the words
 ``None`` if any will do; a tree has it if it has a node with this label, a tag or a phrase, over exactly these words.
 """
 
+import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeAlias
 
 from tsgkit.errors import TreebankError, UsageError
+from tsgkit.treebank._sources import decode_lines
+from tsgkit.treebank.formats import ENCODING
 
 # A label, or None for any, with the first of its words and the first after it.
 GivenBracket = tuple[str | None, int, int]
 Span = tuple[int, int]
+# A sentence whose tree is not known, and many of them as users give them.
+OpenSentence = tuple[Sequence[str], Sequence[GivenBracket]]
+OpenSentences: TypeAlias = str | os.PathLike[str] | Iterable[str | OpenSentence]
 TOKEN = re.compile(r"\((?P<label>[^ \t\r\n\f\v()]*)|(?P<close>\))|(?P<word>[^ \t\r\n\f\v()]+)")
 SPACES = " \t\r\n\f\v"
 # So many brackets in one sentence can be looked for.
@@ -76,6 +83,30 @@ def bracketed_sentence(line: str, path: str = "", number: int | None = None) -> 
     if opened:
         raise error("a bracket is not closed", opened[-1][1])
     return words, found
+
+
+def open_sentences(given: OpenSentences) -> Iterator[OpenSentence]:
+    """The words and brackets of sentences whose trees are not known; lines without words are left out.
+
+    Parameters
+    ----------
+    given : path, or iterable of str or (words, brackets)
+        A file with one sentence per line; or its lines; or words with brackets as `require_brackets` takes them.
+
+    Examples
+    --------
+    >>> list(open_sentences(["(NP the cat) ran .", (["it", "ran"], [])]))
+    [(['the', 'cat', 'ran', '.'], [('NP', 0, 2)]), (['it', 'ran'], [])]
+    """
+    if isinstance(given, str | os.PathLike):
+        name = os.fspath(given)
+        sentences: Iterable[str | OpenSentence] = decode_lines(name, ENCODING)
+    else:
+        name, sentences = "partial", given
+    for number, sentence in enumerate(sentences, start=1):
+        open_sentence = bracketed_sentence(sentence, name, number) if isinstance(sentence, str) else sentence
+        if open_sentence[0]:
+            yield open_sentence
 
 
 def require_brackets(brackets: Iterable[GivenBracket], n_words: int) -> list[GivenBracket]:

@@ -16,6 +16,8 @@ from tsgkit import _plugins
 from tsgkit.errors import TreebankError, UsageError, one_of
 from tsgkit.registry import Registry
 
+__all__ = ["READERS", "WRITERS", "ReadOptions", "Reader"]
+
 AUTO = "auto"
 ENCODING = "utf-8"
 # The format of files that no reader recognises; its errors say what is wrong with them.

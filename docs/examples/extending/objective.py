@@ -10,7 +10,7 @@ With q(X, i, j) the posterior probability that a node X covers the words from i 
 from collections import Counter
 
 from tsgkit.parsing.objectives import Needs, Objective, best_by_rules
-from tsgkit.treebank._binarize import undo_label
+from tsgkit.treebank import undo_label
 
 # Nodes that only binarisation knows are not in the tree, and worth nothing; but what a rule is worth must be above 0.
 NOTHING = 1e-12

@@ -4,8 +4,7 @@ In a package of your own, name `QUICK` as an entry point of the group ``tsgkit.r
 ``tsgkit train --recipe=quick-tsg``.
 """
 
-from tsgkit.inference._tsg import TsgSettings
-from tsgkit.inference.recipes import Recipe
+from tsgkit.inference.recipes import Recipe, TsgSettings
 from tsgkit.treebank import Binarization, UnknownWords
 
 QUICK = Recipe(

@@ -56,7 +56,7 @@ def recovery(found_fragments: Iterable[str], truth: Iterable[str]) -> Recovery:
 
     Examples
     --------
-    >>> from tsgkit.treebank.synthetic._grammar import synthetic_fragments
+    >>> from tsgkit.treebank.synthetic import synthetic_fragments
     >>> truth = synthetic_fragments(kinds=["idiom"])
     >>> found = ["(VP (VBD broke) (NP (DT the) (NX (NN ice))))", "(NP (DT the) (NN ))", "(NN dog)"]
     >>> recovery(found, truth)

@@ -5,9 +5,10 @@ classes `UnknownWords` and `Lexicon` of `tsgkit.treebank`.
 """
 
 from tsgkit.treebank.unknown._lexicon import count_words, symbol_word, word_symbol
-from tsgkit.treebank.unknown._model import UnknownWordModel
+from tsgkit.treebank.unknown._model import UNKNOWN_WORDS, UnknownWordModel
 
 __all__ = [
+    "UNKNOWN_WORDS",
     "UnknownWordModel",
     "count_words",
     "symbol_word",

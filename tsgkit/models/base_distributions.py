@@ -16,6 +16,8 @@ from tsgkit.errors import UsageError
 from tsgkit.models.rules import TreeArrays
 from tsgkit.registry import Registry
 
+__all__ = ["BASE_DISTRIBUTIONS", "frequency", "uniform"]
+
 # The trees with their rules, and of every rule how many refined versions it has (1 where labels are not refined).
 BaseDistribution = Callable[[TreeArrays, np.ndarray], np.ndarray]
 

@@ -10,6 +10,8 @@ from typing import Any
 
 from tsgkit.registry import Registry
 
+__all__ = ["PANELS", "Panel"]
+
 
 @dataclass(frozen=True)
 class Panel:
