@@ -17,6 +17,9 @@ from tsgkit.evaluation._parameters import ParameterError, load_parameters
 from tsgkit.grammar._weighted import GrammarError
 from tsgkit.grammar.formats import read_bitpar
 from tsgkit.treebank import read_trees
+from tsgkit.treebank._heads import read_rules
+from tsgkit.treebank._presets import load_preset
+from tsgkit.treebank._relabel import read_relabelling
 
 
 def test_a_failed_write_keeps_the_old_file(tmp_path):
@@ -68,6 +71,21 @@ def test_no_line_and_no_file_fills_the_memory(tmp_path, monkeypatch):
     monkeypatch.setattr("tsgkit.evaluation._parameters.LARGEST_FILE", 1000)
     with pytest.raises(ParameterError, match="more than"):
         load_parameters(path)
+
+
+@pytest.mark.parametrize("read", [read_relabelling, read_rules, load_preset])
+def test_tables_of_users_are_short_and_whole(tmp_path, read):
+    """Rules for labels, head rules and presets, which may be compressed as any other file."""
+    path = tmp_path / "table"
+    path.write_bytes(gzip.compress(b"# \xff\n"))
+    with pytest.raises(TreebankError, match="table:1: not UTF-8"):
+        read(path)
+    path.write_bytes(gzip.compress(b"# a comment\n")[:-6])
+    with pytest.raises(TreebankError, match="table: the compressed file is damaged"):
+        read(path)
+    path.write_bytes(gzip.compress(b"# a comment\n" * (2 << 20)))
+    with pytest.raises(TreebankError, match=r"table: .* than \d+ MB"):
+        read(path)
 
 
 @pytest.mark.parametrize("encoding", ["unicode_escape", "raw_unicode_escape"])

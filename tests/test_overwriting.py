@@ -30,7 +30,16 @@ COMMANDS = {
     "train npz": "train -q --model=cfg --force {corpus.npz} -o OUT",
     "train sampled": "train -q --force --model=tsg --iterations=2 {a.mrg} --dev={b.mrg} -o OUT",
     "train chains": "train -q --force --model=tsg --iterations=2 --chains=2 {a.mrg} --dev={b.mrg} -o OUT",
+    "train start": "train -q --force --model=tsg --iterations=2 a.mrg --start={t.model} -o OUT",
+    "train raw": "train -q --force --model=tsg --iterations=2 {a.mrg} --raw={text} --taught-by={t.model} -o OUT",
+    "train partial": "train -q --force --model=tsg --iterations=2 {a.mrg} --partial={text} -o OUT",
+    "train induce": "train -q --force --model=tsg --iterations=2 --induce=2 {text} -o OUT",
+    "train labels": "train -q --force --model=cfg a.mrg --labels={rules} -o OUT",
+    "train log": "train -q --force --model=tsg --iterations=2 {a.mrg} --dev={b.mrg} -o new --log=OUT",
+    "prepare bad": "prepare -q {a.mrg} --skip-bad --list-bad=OUT",
     "parse": "parse -q {m.model} -i {text} -o OUT",
+    "parse product": "parse -q {m.model} {m.model} --constraints -i {text} -o OUT",
+    "parse trees": "parse -q m.model --from-trees -i {a.mrg} --params={my.prm} -o OUT",
     "parse scores": "parse -q {m.model} --score={a.mrg} -o OUT",
     "draw": "draw --format=svg {a.mrg} -o OUT",
     "draw model": "draw --format=svg --model={m.model} a.mrg -o OUT",
@@ -52,10 +61,13 @@ def given(tmp_path_factory):
     for name in ("a.mrg", "b.mrg", "c.mrg", "a.npz"):  # whatever a file is called, brackets are brackets
         (folder / name).write_text(TREE * 3)
     (folder / "text").write_text("He ran .\n")
+    (folder / "rules").write_text("phrase NP -> N\n")
     (folder / "my.prm").write_text("DEBUG 0\n")
     (folder / "penn.heads").write_text("* leftmost\n")
     run = [sys.executable, "-m", "tsgkit"]
     subprocess.run([*run, "train", "-q", "--model=cfg", "a.mrg", "-o", "m.model"], cwd=folder, check=True)
+    options = ["--model=tsg", "--iterations=2"]
+    subprocess.run([*run, "train", "-q", *options, "a.mrg", "-o", "t.model"], cwd=folder, check=True)
     options = ["--binarize=right", "--unknown=unicode"]
     subprocess.run([*run, "prepare", "-q", "a.mrg", *options, "-o", "corpus.npz"], cwd=folder, check=True)
     return folder
@@ -125,6 +137,19 @@ def test_files_beside_the_output_are_outputs(tmp_path, tsgkit):
         assert "out.partial: is an input" in said
     assert (tmp_path / "out.partial").read_text() == "He ran .\n"
     assert sorted(os.listdir(tmp_path)) == ["cfg", "m.tsv", "out.partial"]
+
+
+def test_lines_of_a_log_are_appended_to_no_file_of_the_training(tmp_path, tsgkit):
+    (tmp_path / "a.mrg").write_text(TREE * 3)
+    common = ("train", "-q", "--model=tsg", "--iterations=2", "a.mrg", "-o", "m")
+    for name in ("m", "./m.checkpoint", "m.tsv"):
+        assert "the training writes this file itself" in tsgkit(*common, f"--log={name}", code=2).stderr
+    tsgkit("train", "-q", "--model=cfg", "a.mrg", "-o", "kept")
+    assert "holds a model" in tsgkit(*common, "--log=kept", code=3).stderr
+    assert sorted(os.listdir(tmp_path)) == ["a.mrg", "kept"]
+    for _ in range(2):
+        tsgkit(*common, "--force", "--log=log")
+    assert (tmp_path / "log").read_text().count("done: 2 iterations") == 2
 
 
 def test_a_new_command_is_protected(tmp_path):

@@ -185,6 +185,7 @@ from tsgkit._options import (
     seed_of,
     unknown_of,
 )
+from tsgkit._overwriting import note_output
 from tsgkit._progress import progress
 from tsgkit._usage import with_registered
 from tsgkit.distributed import Backend
@@ -193,7 +194,7 @@ from tsgkit.evaluation._evalb import parameter_warnings
 from tsgkit.evaluation._report import columns
 from tsgkit.inference._budget import within
 from tsgkit.inference._chains import Chain, Chains, Plan, chain_path
-from tsgkit.inference._checkpoint import checkpoint_path, saved_settings
+from tsgkit.inference._checkpoint import checkpoint_path, files_of_run, saved_settings
 from tsgkit.inference._convergence import Diagnosis
 from tsgkit.inference._start import Start
 from tsgkit.inference.entry import MODELS, ModelEntry
@@ -512,6 +513,7 @@ def main(argv: list[str]) -> int:
     n_chains = integer(arguments, "--chains", 1)
     require_chains(arguments, plan, n_chains)
     require_open(arguments, entry)
+    log = log_of(arguments)
     reading = reading_of(arguments)
     corpus = corpus_of(arguments, reading)
     if arguments["--partial"]:
@@ -523,7 +525,6 @@ def main(argv: list[str]) -> int:
     dev = trees_of_dev(arguments, reading)
     output, seed = Path(arguments["--output"]), seed_of(arguments)
     again = {name: arguments[f"--{name}"] for name in ("resume", "force", "quiet")}
-    log = None if arguments["--log"] is None else Path(arguments["--log"])
     if arguments["--raw"]:
         taught = with_raw_text(arguments, plan, corpus, dev, again)
         if taught is None:
@@ -559,6 +560,17 @@ def print_size(name: str, corpus: FlatCorpus, model: Model, seconds: float) -> N
         f"{tree_types(model)} {grammar.n_rules} rules, {seconds:.1f} s",
         file=sys.stderr,
     )
+
+
+def log_of(arguments: dict[str, Any]) -> Path | None:
+    """The file of --log, after making sure that it is no input, no output and no model: lines are appended to it."""
+    if arguments["--log"] is None:
+        return None
+    path = Path(arguments["--log"])
+    if path.resolve() in [each.resolve() for each in files_of_run(arguments["--output"])]:
+        raise UsageError(f"--log={path}: the training writes this file itself; name another one")
+    note_output(path)
+    return path
 
 
 def trees_of_dev(arguments: dict[str, Any], reading: Reading) -> list[Tree]:

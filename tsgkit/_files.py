@@ -20,7 +20,7 @@ from typing import IO, Any, BinaryIO, TextIO, cast
 
 from tsgkit._locks import hold, is_same, require_free
 from tsgkit._overwriting import allow_replacing, note_input, note_output
-from tsgkit.errors import UsageError
+from tsgkit.errors import TreebankError, UsageError
 
 GZIP_MAGIC = b"\x1f\x8b"
 XZ_MAGIC = b"\xfd7zXZ\x00"
@@ -30,6 +30,7 @@ DAMAGED_ARCHIVE = (gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError)
 # A few compressed bytes may expand to more than the memory: no line, and no file that is read at once, may be longer.
 LONGEST_LINE = 1 << 26
 LARGEST_TEXT = 1 << 31
+LARGEST_TABLE = 1 << 24
 # Treebanks and text are compressed to a fifth or a twentieth. What expands to more than this ratio is hostile, or very
 # repetitive; files that expand to little are read in any case.
 LARGEST_EXPANSION = 250
@@ -135,6 +136,28 @@ def whole_text(file: BinaryIO, largest: int = LARGEST_TEXT) -> bytes:
         if length > largest:
             raise TooLongError(f"the file holds more than {largest >> 20} MB")
     return b"".join(parts)
+
+
+def read_table(path: str | os.PathLike[str], what: str, largest: int = LARGEST_TABLE) -> str:
+    """The text of a small file that a user has written, such as head rules; `what` names such files in messages.
+
+    Raises
+    ------
+    TreebankError
+        If it is too long, is not UTF-8, or is compressed and damaged.
+    """
+    try:
+        with open_binary(path) as file:
+            content = whole_text(file, largest)
+    except TooLongError as error:
+        raise TreebankError(f"{error}", str(path)) from None
+    except DAMAGED_ARCHIVE as error:
+        raise TreebankError(f"the compressed file is damaged: {error}", str(path)) from None
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise TreebankError(f"not UTF-8; {what} are read as UTF-8 only", str(path), line) from None
 
 
 @contextlib.contextmanager

@@ -99,15 +99,22 @@ def note_output(path: Path, *, is_archive: bool = False) -> None:
     """
     if current is None or (identity := identity_of(path)) is None:
         return
-    source = current.inputs.get(identity)
-    if source is not None and source.has(identity):
-        raise collision(os.fspath(path), source.shown)
+    require_no_input(path)
     if not is_archive and os.path.realpath(path) not in current.replaceable and is_sealed(path):
         raise OverwriteError(
             f"{os.fspath(path)}: holds a model or another archive of tsgkit, which this output would replace;"
             " name another file, or remove this one first"
         )
     current.outputs[identity] = JobFile(path, os.fspath(path))
+
+
+def require_no_input(path: Path) -> None:
+    """Refuse, before a long job, to write onto a file later that the job has read."""
+    if current is None or (identity := identity_of(path)) is None:
+        return
+    source = current.inputs.get(identity)
+    if source is not None and source.has(identity):
+        raise collision(os.fspath(path), source.shown)
 
 
 def allow_replacing(path: Path) -> None:

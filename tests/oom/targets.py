@@ -154,13 +154,18 @@ class Command:
     """A command that writes one file, in a folder of its own.
 
     It ends with success, or with the exit code for too little memory and one line that says so; then the output is as
-    it was before, or not there, nothing is half-written, and the same command succeeds.
+    it was before, or whole, nothing is half-written, and the same command succeeds.
     """
 
     def __init__(
-        self, main: Callable[[list[str]], int], arguments: list[str], folder: Path, before: dict[str, bytes]
+        self,
+        main: Callable[[list[str]], int],
+        arguments: list[str],
+        folder: Path,
+        before: dict[str, bytes],
+        whole: set[bytes],
     ) -> None:
-        self.main, self.folder, self.output = main, folder, folder / "output"
+        self.main, self.folder, self.output, self.whole = main, folder, folder / "output", whole
         self.arguments = [argument.replace("{output}", str(self.output)) for argument in arguments]
         self.before = before.get("output")
         for name, content in before.items():
@@ -176,10 +181,12 @@ class Command:
         if code == EXIT_MEMORY:
             message = errors.getvalue().strip().splitlines()[-1]
             assert message == f"tsgkit: {message_of(MemoryError())}", errors.getvalue()
-            assert found == self.before, "half-written output"
+            assert found == self.before or found in self.whole, "half-written output"
             raise MemoryError
         assert code == 0, errors.getvalue()
-        return out.getvalue().encode() if found is None else found
+        result = out.getvalue().encode() if found is None else found
+        self.whole.add(result)
+        return result
 
 
 def command(
@@ -198,12 +205,12 @@ def command(
         made = [str(model_file(folder, name)) for name in models]
         filled = [argument.format(output="{output}", **files) for argument in arguments]
         contents = before(folder)
-        numbers = itertools.count()
+        numbers, whole = itertools.count(), set[bytes]()
 
         def prepare() -> Operation:
             place = folder / f"run{next(numbers)}"
             place.mkdir()
-            return Command(main, [*filled, *made], place, contents)
+            return Command(main, [*filled, *made], place, contents, whole)
 
         return prepare
 
@@ -383,7 +390,7 @@ def answered(folder: Path) -> Prepare:
     input_files(folder)
     service = ParseService([Model.load(model_file(folder, "srtsg"))], ["srtsg"], Limits(threads=1))
     request = {"text": SENTENCES.splitlines()[0], "k": 3}
-    return lambda: lambda: json.dumps(service.answer(request))
+    return lambda: lambda: json.dumps({**service.answer(request), "seconds": 0.0})
 
 
 TARGETS = {**kernels(), **commands()}

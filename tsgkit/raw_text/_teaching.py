@@ -18,6 +18,7 @@ from nltk.tree import Tree
 
 from tsgkit import __version__
 from tsgkit._files import new_file
+from tsgkit._overwriting import note_input, require_no_input
 from tsgkit._progress import progress
 from tsgkit._resumable import PartialOutput
 from tsgkit._streams import chunks
@@ -122,8 +123,13 @@ class Teaching:
         JobError
             If one of them fails.
         """
+        files = [*files_of_run(self.output), self.parsed_path, self.record_path]
+        for source in self.raw.sources:
+            note_input(source)
+        for path in files:  # now, not when the teachers have been trained
+            require_no_input(path)
         if not (self.resume or self.force):
-            require_new([*files_of_run(self.output), self.parsed_path, self.record_path])
+            require_new(files)
         if self.chains is None:
             return
         for chain in self.chains.run(backend):

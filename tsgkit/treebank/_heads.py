@@ -8,7 +8,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tsgkit._files import open_binary, whole_text
+from tsgkit._files import read_table
 from tsgkit.errors import TreebankError
 from tsgkit.treebank._clean import strip_function
 
@@ -208,13 +208,7 @@ def rules_text(name: str | os.PathLike[str]) -> str:
 
 def read_rules(path: str | os.PathLike[str]) -> str:
     """The text of a file with head rules."""
-    with open_binary(path) as file:
-        content = whole_text(file)
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise TreebankError("not UTF-8; head rules are read as UTF-8 only", str(path), line) from None
+    return read_table(path, "head rules")
 
 
 def _parse_search(fields: list[str], earlier: Sequence[Search], name: str, number: int) -> Search:

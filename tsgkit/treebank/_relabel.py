@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 
 from nltk.tree import Tree
 
+from tsgkit._files import read_table
 from tsgkit.errors import TreebankError
 from tsgkit.treebank._patterns import Pattern
 from tsgkit.treebank._trees import Child, is_preterminal, preorder, rebuild
@@ -176,12 +176,7 @@ def relabelling_of(text: str) -> Relabelling:
 
 def read_relabelling(path: str) -> str:
     """The checked text of a file with rules."""
-    content = Path(path).read_bytes()
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise TreebankError("not UTF-8; rules for labels are read as UTF-8 only", path, line) from None
+    text = read_table(path, "rules for labels")
     Relabelling.parse(text, path)
     return text
 

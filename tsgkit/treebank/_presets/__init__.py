@@ -11,6 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from tsgkit._files import read_table
 from tsgkit.errors import TreebankError, UsageError, one_of
 from tsgkit.treebank._clean import Cleaning
 from tsgkit.treebank._heads import BUILT_IN, PENN, HeadRules, rules_text
@@ -103,13 +104,7 @@ def load_preset(name: str | os.PathLike[str]) -> Preset:
     path = Path(text)
     if not path.is_file():
         raise UsageError(f"--treebank={text}: neither a file nor {one_of(text, preset_names())}")
-    content = path.read_bytes()
-    if len(content) > LARGEST_FILE:
-        raise TreebankError(f"a preset has at most {LARGEST_FILE >> 20} MB", text)
-    try:
-        return parse_preset(content.decode("utf-8-sig"), path.stem, text)
-    except UnicodeDecodeError:
-        raise TreebankError("not UTF-8; presets are read as UTF-8 only", text) from None
+    return parse_preset(read_table(path, "presets", LARGEST_FILE), path.stem, text)
 
 
 def facts_of_preset(preset: Preset) -> dict[str, Any]:
