@@ -13,7 +13,7 @@ from tsgkit.errors import UsageError
 from tsgkit.parsing import ParserSettings
 from tsgkit.parsing._settings import THRESHOLD
 from tsgkit.parsing.objectives import OBJECTIVES, PRODUCTS
-from tsgkit.parsing.votes import RULES_THRESHOLD
+from tsgkit.parsing.votes import GUIDED_THRESHOLD, RULES_THRESHOLD
 from tsgkit.report._limits import ConnectionLimits, Limits
 from tsgkit.report._service import SERVICE_CHANGES
 
@@ -31,8 +31,8 @@ def test_defaults_in_usage_texts_are_those_of_the_settings():
 
 def test_usage_text_names_what_there_is():
     text = re.sub(r"\s+", " ", parse_command.__doc__)
-    thresholds = re.search(r"(\S+) unless given, but (\S+) for a product of rules", text)
-    assert tuple(map(float, thresholds.groups())) == (THRESHOLD, RULES_THRESHOLD)
+    thresholds = re.search(r"(\S+) unless given, but (\S+) for a product of rules, and (\S+) in its models after", text)
+    assert tuple(map(float, thresholds.groups())) == (THRESHOLD, RULES_THRESHOLD, GUIDED_THRESHOLD)
     for names, option in ((OBJECTIVES.names, "--objective"), (PRODUCTS.names, "--product")):
         described = text[text.index(f"{option}=NAME") :].partition("[default")[0]
         assert all(re.search(rf"(?<![\w-]){name}(?![\w-])", described) for name in names)

@@ -4,9 +4,9 @@ From posteriors ``q(r)`` of treebank rules to
 
     log  sum_t  prod_{r in t} q(r)
 
-over the trees that `_forest.pyx` chooses the best from, whose unary chains repeat no label: a dynamic programme over the
-same items, with sums in the place of maxima. Every sum is kept relative to the best tree of its item, so that values
-stay in the range of floats. A chain with less than 1e-9 of the best tree of the label at its top is left out.
+over the trees that `_forest.pyx` chooses the best from, whose unary chains repeat no label: a dynamic programme over
+the same items, with sums in the place of maxima. Every sum is kept relative to the best tree of its item, so that
+values stay in the range of floats. A chain with less than 1e-9 of the best tree of the label at its top is left out.
 """
 
 from libc.math cimport INFINITY, exp, log
@@ -26,7 +26,7 @@ cdef cppclass Sums:
     vector[double] edge_log              # per unary rule that chains may have
     vector[index_t] edge_top             # of each its item and that of its child
     vector[index_t] edge_below
-    vector[index_t] path                 # the rules of a chain from the bottom up, the last of which is to be tried next
+    vector[index_t] path                 # the rules of a chain from the bottom up; the last is to be tried next
     vector[double] path_log              # what each of these chains weighs
     vector[bint] is_on_path              # per item
 

@@ -51,7 +51,7 @@ def test_a_model_agrees_with_itself(models, kind):
         if kind == "rules":
             assert many.tree == one.tree
         # What the first model prunes for the others has little of the probability.
-        assert one.log_total - 0.02 < many.log_total < one.log_total + 1e-9
+        assert one.log_total - 0.05 < many.log_total < one.log_total + 1e-9
         best = max(alone.analyse(sentence.split(), k=N_BEST).trees, key=alone.tree_log_probability)
         if kind == "trees":
             assert alone.tree_log_probability(many.tree) >= alone.tree_log_probability(best) - 1e-9

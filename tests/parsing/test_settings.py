@@ -9,7 +9,7 @@ from tsgkit.errors import SettingError, UsageError
 from tsgkit.parsing import Parser, ParserSettings
 from tsgkit.parsing._product import ProductParser
 from tsgkit.parsing._settings import COARSE_THRESHOLD, THRESHOLD
-from tsgkit.parsing.votes import RULES_THRESHOLD
+from tsgkit.parsing.votes import GUIDED_THRESHOLD, RULES_THRESHOLD, TREES_GUIDED_THRESHOLD
 
 WRONG = (
     ({"objective": "best"}, "objective 'best': must be one of mpd"),
@@ -71,9 +71,12 @@ def test_the_coarsest_grammar_has_a_threshold_of_its_own():
 
 def test_thresholds_unless_given(model):
     assert Parser(model).settings.pruning_threshold == THRESHOLD
-    for product, threshold in (("rules", RULES_THRESHOLD), ("trees", THRESHOLD)):
+    for product, first, guided in (
+        ("rules", RULES_THRESHOLD, GUIDED_THRESHOLD),
+        ("trees", THRESHOLD, TREES_GUIDED_THRESHOLD),
+    ):
         parser = ProductParser([model, model], product=product)
-        assert [one.settings.pruning_threshold for one in parser.members] == [threshold] * 2
+        assert [one.settings.pruning_threshold for one in parser.members] == [first, guided]
         given = parser.with_settings(threshold=0.1)
         assert [one.settings.pruning_threshold for one in given.members] == [0.1] * 2
     # The default is that of the product that decides.

@@ -15,6 +15,7 @@ from tsgkit._grammar_index import GrammarIndex
 from tsgkit._rule_arrays import order_by_last, rules_of
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.grammar._weighted import GrammarError
+from tsgkit.models._closing import UNKNOWN
 from tsgkit.treebank._binarize import undo_label
 from tsgkit.treebank._partial import GivenBracket
 
@@ -25,6 +26,28 @@ UNSEEN_FACTOR = 1e-6
 
 Entries = tuple[np.ndarray, np.ndarray, np.ndarray]
 WordEntry = tuple[np.ndarray, np.ndarray]
+
+
+class SentenceWords(tuple[str, ...]):
+    """The words of a sentence as grammars know them; of all grammars with the same vocabulary, they are looked up once.
+
+    Examples
+    --------
+    >>> words = SentenceWords(["the", "dog"])
+    >>> words.numbers({"dog": 0, "the": 1})
+    array([1, 0], dtype=int32)
+    """
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.by_vocabulary: dict[int, np.ndarray] = {}
+
+    def numbers(self, number_of_word: Mapping[str, int]) -> np.ndarray:
+        """The numbers of the words in a vocabulary that does not change between calls; `UNKNOWN` where it has none."""
+        known = self.by_vocabulary.get(id(number_of_word))
+        if known is None:
+            known = np.array([number_of_word.get(word, UNKNOWN) for word in self], dtype=np.int32)
+            self.by_vocabulary[id(number_of_word)] = known
+        return known
 
 
 class SentenceEntries:
@@ -110,15 +133,18 @@ class LexicalTable:
         return ranks[starts[-2] :], weights[starts[-2] :]
 
     @cached_property
-    def has_rule(self) -> np.ndarray:
-        """For every word of the grammar whether it has a rule; some are of another grammar of the cascade."""
-        return np.diff(self.by_word[0]) > 0
+    def entry_of_number(self) -> np.ndarray:
+        """For every word of the grammar its number in `by_word`: that of unseen words where it has no rule, which
+        others of the cascade may have, and for `UNKNOWN`."""
+        n_words = len(self.grammar.words)
+        numbers = np.arange(n_words + 1, dtype=np.int32)
+        return np.where(np.diff(self.by_word[0]) > 0, numbers, np.int32(n_words))
 
     def numbers(self, words: Sequence[str]) -> np.ndarray:
         """The numbers of words in `by_word`; the last one for words without rules."""
-        last = len(self.grammar.words)
-        numbers = np.array([self.number_of_word.get(word, last) for word in words], dtype=np.int32)
-        return np.where(self.has_rule[numbers], numbers, np.int32(last))
+        if not isinstance(words, SentenceWords):
+            words = SentenceWords(words)
+        return self.entry_of_number[words.numbers(self.number_of_word)]
 
     def entries(
         self,
@@ -132,7 +158,8 @@ class LexicalTable:
         Parameters
         ----------
         words : sequence of str
-            As the grammar knows them: rare words replaced by their classes.
+            As the grammar knows them: rare words replaced by their classes. `SentenceWords` are looked up once for all
+            grammars with the same vocabulary.
         tags : sequence of str or None, optional
             A tag for every word, ``None`` where there is none.
         mode : {"none", "hard", "soft"}

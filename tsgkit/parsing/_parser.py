@@ -29,7 +29,7 @@ from tsgkit.parsing._base import SentenceParser, require_words, sharing_copy
 from tsgkit.parsing._constraints import StateCodes, with_brackets
 from tsgkit.parsing._engine import Cascade, Engine
 from tsgkit.parsing._fallback import flat_rows, glued_rows, unmet_spans
-from tsgkit.parsing._lexical import LexicalTable, SentenceEntries
+from tsgkit.parsing._lexical import LexicalTable, SentenceEntries, SentenceWords
 from tsgkit.parsing._parse import Parse, fallback
 from tsgkit.parsing._rows import project, rows_of_tree, tree_of_rows
 from tsgkit.parsing._settings import ParserSettings
@@ -103,6 +103,14 @@ class Parser(SentenceParser):
         from tsgkit.inference.entry import entry_of  # noqa: PLC0415 - brings the samplers along
 
         return entry_of(self.model).correction(self.model)
+
+    def share_words(self, other: "Parser") -> None:
+        """Number words by the dictionary of another parser, if they have the same numbers there."""
+        if self.model.grammar.words == other.model.grammar.words:
+            for table in self.tables:
+                if table.number_of_word is self.number_of_word:
+                    table.number_of_word = other.number_of_word
+            self.number_of_word = other.number_of_word
 
     @property
     def objective(self) -> Objective:
@@ -180,6 +188,7 @@ class Parser(SentenceParser):
         self, symbols: Sequence[str], tags: Sequence[str | None] | None = None, brackets: Sequence[GivenBracket] = ()
     ) -> SentenceEntries:
         """The same for words of the closed vocabulary."""
+        symbols = symbols if isinstance(symbols, SentenceWords) else SentenceWords(symbols)
         given_tags = [(start, label) for label, start, end in brackets if label is not None and end == start + 1]
         by_grammar = [partial(table.entries, symbols, tags, self.settings.tags, given_tags) for table in self.tables]
         constraints = [each.constraints(brackets, len(symbols)) for each in self.automata] if brackets else []
@@ -194,13 +203,12 @@ class Parser(SentenceParser):
             for grammar, index in zip(self.cascade.grammars, self.cascade.indices, strict=True)
         ]
 
-    def open_cells(self, symbols: Sequence[str]) -> OpenCells | None:
+    def open_cells(self, symbols: SentenceWords) -> OpenCells | None:
         """The spans that probably have a node, if the model knows and the settings ask."""
         closing = self.model.closing
         if closing is None or not self.settings.closes_cells or len(self.tables) == 1:
             return None
-        numbers = np.array([self.number_of_word.get(symbol, UNKNOWN) for symbol in symbols], dtype=np.int32)
-        return closing.open_cells(numbers, self.settings.closing)
+        return closing.open_cells(symbols.numbers(self.number_of_word), self.settings.closing)
 
     def random(self, number: int) -> np.random.Generator:
         """The random numbers of a sentence."""

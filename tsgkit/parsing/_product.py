@@ -20,7 +20,7 @@ from tsgkit.grammar import WeightedGrammar
 from tsgkit.models._model import AnyModel, Model
 from tsgkit.parsing._base import SentenceParser, require_words, results_of, sharing_copy
 from tsgkit.parsing._engine import Guide
-from tsgkit.parsing._lexical import SentenceEntries
+from tsgkit.parsing._lexical import SentenceEntries, SentenceWords
 from tsgkit.parsing._parse import Parse
 from tsgkit.parsing._parser import Parser, logs_of
 from tsgkit.parsing._rows import tree_of_rows
@@ -36,9 +36,8 @@ from tsgkit.treebank._trees import Bracket
 # Models of one treebank share most labels, and many words even where their training trees are different ones.
 SMALLEST_SHARE = {"root": 1.0, "labels": 0.5, "words": 0.1}
 # The first model's finest chart prunes, label by label, the last grammar but one of every other model, in the place of
-# that model's coarser ones: labels over spans with less than this posterior. No less accurate, see docs/parsing.rst.
+# that model's coarser ones. No less accurate, see docs/parsing.rst.
 FINEST, GUIDED = -1, -2
-GUIDE_THRESHOLD = 1e-3
 
 
 class ProductParser(SentenceParser):
@@ -81,6 +80,8 @@ class ProductParser(SentenceParser):
             raise UsageError("a product needs at least one model")
         self.members = [Parser(model, member_settings(self.settings)) for model in models]
         require_same_trees([member.model for member in self.members])
+        for member in self.members[1:]:
+            member.share_words(self.members[0])
         # The labels of all models, numbered together; for each model the numbers of its own.
         names: dict[str, int] = {}
         self.label_maps = [
@@ -94,6 +95,7 @@ class ProductParser(SentenceParser):
             own[label_map] = np.arange(len(label_map))
             self.own_labels.append(own)
         self.guided_from = self.guiding_projections()
+        self.set_guided_thresholds()
         # For every model the first one with the same vocabulary.
         lexicons = [member.model.preparation.lexicon for member in self.members]
         self.same_vocabulary = [lexicons.index(lexicon) for lexicon in lexicons]
@@ -104,7 +106,16 @@ class ProductParser(SentenceParser):
         changed.settings = (settings or self.settings).with_changes(**changes)
         changed.members = [member.with_settings(member_settings(changed.settings)) for member in self.members]
         changed.guided_from = changed.guiding_projections()
+        changed.set_guided_thresholds()
         return changed
+
+    def set_guided_thresholds(self) -> None:
+        """Let guided models prune more, unless the settings say how much all prune."""
+        if self.settings.threshold is None:
+            self.members = [
+                member.with_settings(threshold=self.product.guided_threshold) if projection is not None else member
+                for member, projection in zip(self.members, self.guided_from, strict=True)
+            ]
 
     @property
     def product(self) -> Product:
@@ -178,7 +189,7 @@ class ProductParser(SentenceParser):
     ) -> list[SentenceEntries]:
         """The lexical entries of a sentence for every model; models with the same vocabulary look words up once."""
         symbols = [
-            self.members[place].model.preparation.vocabulary_words(words) if place == number else []
+            SentenceWords(self.members[place].model.preparation.vocabulary_words(words) if place == number else [])
             for number, place in enumerate(self.same_vocabulary)
         ]
         return [
@@ -257,7 +268,7 @@ class ProductParser(SentenceParser):
                 if confidence:
                     vote.brackets = member.bracket_posteriors(engine, entries, vote.forest)
                 if place == 0 and any(self.guided_from):
-                    vote.mask = engine.mask_of(FINEST, GUIDE_THRESHOLD, symbols=False)
+                    vote.mask = engine.mask_of(FINEST, self.product.guided_threshold, symbols=False)
                 n_best = self.product.n_best(k)
                 found = search.kbest_trees(n_best) if n_best else []
             except OverflowError:  # weights beyond the range of floats

@@ -23,8 +23,10 @@ __all__ = ["Ballot", "Product", "Vote"]
 
 # Trees that each model names for a product of trees.
 N_BEST = 100
-# What one model alone would prune may be what the others are sure of.
+# What the first model prunes, which guides the others, may be what these are sure of; not so what one of these does.
 RULES_THRESHOLD = 3e-4
+GUIDED_THRESHOLD = 3e-3
+TREES_GUIDED_THRESHOLD = 1e-3
 
 
 @dataclass
@@ -95,6 +97,9 @@ class Product:
     name : str
     threshold : float, optional
         Of pruning, unless the settings give one; that of a single model if this does not either.
+    guided_threshold : float
+        Labels over spans with less than this posterior under the first model are pruned in the others, which prune at
+        the same threshold unless the settings give one.
     needs_rules : bool
         Whether every model is asked for the posteriors of treebank rules.
     n_best : callable
@@ -105,6 +110,7 @@ class Product:
 
     name: str
     threshold: float | None
+    guided_threshold: float
     needs_rules: bool
     n_best: Callable[[int], int]
     decide: Callable[[Ballot, int], list[Candidate]]
@@ -141,5 +147,5 @@ def by_trees(ballot: Ballot, k: int) -> list[Candidate]:
     return sorted(found, key=lambda candidate: -candidate.score)
 
 
-RULES = Product("rules", RULES_THRESHOLD, True, lambda k: 0, by_rules)
-TREES = Product("trees", None, False, lambda k: max(k, N_BEST), by_trees)
+RULES = Product("rules", RULES_THRESHOLD, GUIDED_THRESHOLD, True, lambda k: 0, by_rules)
+TREES = Product("trees", None, TREES_GUIDED_THRESHOLD, False, lambda k: max(k, N_BEST), by_trees)
