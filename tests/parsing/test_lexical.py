@@ -63,6 +63,12 @@ def test_soft_tags():
     assert found(["the"], ["V"], "soft") == [{4: SOFT_FACTOR, 3: unseen[3]}]
 
 
+def test_soft_tags_leave_the_smallest_weights_above_zero():
+    grammar = WeightedGrammar(["N", "V"], ["a"], [0, 1], 0, lexical=[(0, 0), (1, 0)], lexical_weight=[5e-324, 0.5])
+    _, _, weights = LexicalTable(grammar, GrammarIndex(grammar)).entries(["a"], ["V"], "soft")
+    assert sorted(weights.tolist()) == [5e-324, 0.5]
+
+
 @pytest.mark.parametrize("mode", ["hard", "soft"])
 @pytest.mark.parametrize("tag", [None, "UNKNOWN", "", "TOP", "@X"])
 def test_tags_that_tell_nothing(mode, tag):

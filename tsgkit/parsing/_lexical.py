@@ -194,10 +194,10 @@ class LexicalTable:
             added = self.unseen_with(tag)
             if not len(added[0]):
                 return entry
-            return added if mode == "hard" else joined((ranks, weights * SOFT_FACTOR), added)
+            return added if mode == "hard" else joined((ranks, softened(weights)), added)
         if mode == "hard":
             return ranks[fits], weights[fits]
-        return ranks, np.where(fits, weights, weights * SOFT_FACTOR)
+        return ranks, np.where(fits, weights, softened(weights))
 
     def fits(self, ranks: np.ndarray, tag: str) -> np.ndarray:
         """Which of these symbols have a tag."""
@@ -208,6 +208,11 @@ class LexicalTable:
         ranks, weights = self.unseen
         allowed = self.fits(ranks, tag)
         return ranks[allowed], weights[allowed]
+
+
+def softened(weights: np.ndarray) -> np.ndarray:
+    """The weights of tags that are not the given one: less, but above 0 as all weights are."""
+    return np.maximum(weights * SOFT_FACTOR, np.nextafter(0.0, 1.0))
 
 
 def joined(one: WordEntry, other: WordEntry) -> WordEntry:
