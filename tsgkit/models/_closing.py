@@ -10,6 +10,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -115,19 +116,21 @@ def learn_closing(corpus: FlatCorpus, vocabulary: Sequence[str]) -> CellClosing:
     nodes, is_first = token_nodes(corpus)
     number_of = {word: number for number, word in enumerate(vocabulary)}
     known = np.array([number_of.get(word, UNKNOWN) for word in corpus.words], dtype=np.int32)[corpus.word[nodes]]
-    taken = np.where(is_single(corpus, nodes), as_new_words(corpus, nodes, is_first, number_of), known)
+    single = is_single(corpus, nodes)
+    taken = known.copy()
+    taken[single] = as_new_words(corpus, nodes[single], is_first[single], number_of)
     tags, tag_of_token = np.unique(corpus.label[nodes], return_inverse=True)
     word_class = most_frequent(
         np.concatenate([known, taken]), np.concatenate([tag_of_token, tag_of_token]), len(vocabulary), len(tags)
     )
+    classes = classes_of(taken, word_class, len(tags))
+    starts, ends = node_spans(corpus)
     sentences = []
-    for number in range(corpus.n_trees):
-        first, last = np.searchsorted(nodes, corpus.tree_start[number : number + 2])
-        spans = node_spans(corpus, number)
+    for first_node, last_node in pairwise(corpus.tree_start.tolist()):
+        first, last = starts[first_node], ends[first_node]
         is_node = np.zeros((last - first + 1, last - first + 1), dtype=np.uint8)
-        is_node[spans[:, 0], spans[:, 1]] = 1
-        words = taken[first:last]
-        sentences.append((words, classes_of(words, word_class, len(tags)), is_node))
+        is_node[starts[first_node:last_node] - first, ends[first_node:last_node] - first] = 1
+        sentences.append((taken[first:last], classes[first:last], is_node))
     random = np.random.Generator(np.random.PCG64(0))
     order: list[Sequence[int]] = [random.permutation(len(sentences)).tolist() for _ in range(N_EPOCHS)]
     return CellClosing(word_class, len(tags), *learn_weights(len(tags), sentences, N_EPOCHS, order))
@@ -166,15 +169,15 @@ def classes_of(words: np.ndarray, word_class: np.ndarray, unknown_class: int) ->
     return np.where(words == UNKNOWN, unknown_class, word_class[words]).astype(np.int32)
 
 
-def node_spans(corpus: FlatCorpus, number: int) -> np.ndarray:
-    """Start and end of each node of a tree; nodes are in preorder."""
-    first, last = corpus.tree_start[number : number + 2].tolist()
-    is_leaf = corpus.word[first:last] >= 0
-    start = np.concatenate([[0], np.cumsum(is_leaf)[:-1]])
-    end = start + 1
+def node_spans(corpus: FlatCorpus) -> tuple[np.ndarray, np.ndarray]:
+    """Where the words of each node begin and end, counted through all trees; nodes are in preorder."""
+    is_leaf = corpus.word >= 0
+    end = np.cumsum(is_leaf)
+    start: np.ndarray = end - is_leaf
     # The last child of a node ends where the node does, and comes after it.
     inner = np.flatnonzero(~is_leaf)
-    last_child = corpus.child[corpus.child_start[first + inner + 1] - 1] - first
+    last_child = corpus.child[corpus.child_start[inner + 1] - 1]
+    ends: list[int] = end.tolist()
     for node, child in zip(inner[::-1].tolist(), last_child[::-1].tolist(), strict=True):
-        end[node] = end[child]
-    return np.stack([start, end], axis=1)
+        ends[node] = ends[child]
+    return start, np.array(ends)

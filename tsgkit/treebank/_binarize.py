@@ -18,7 +18,7 @@ from nltk.tree import Tree
 from tsgkit._plain import settings_of
 from tsgkit.errors import UsageError, one_of
 from tsgkit.treebank._heads import BUILT_IN, HeadRules, read_rules
-from tsgkit.treebank._trees import Child, is_preterminal, rebuild
+from tsgkit.treebank._trees import CACHED_LABELS, Child, is_preterminal, rebuild
 
 METHODS = ("right", "left", "centre-head")
 INTERMEDIATE, ANNOTATION, SIBLING = "@", "^", "|"
@@ -29,7 +29,6 @@ BEFORE_MARKOVISATION = re.compile(r"(?:[^\\^|]|\\.)*\\?", re.DOTALL)
 # A symbol names at most so many siblings and has a digest of the others: without that, the symbols of a node would grow
 # with the square of the number of its children.
 MAX_LISTED = 50
-CACHED_LABELS = 1 << 16
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,15 @@ applies them in this order: rules for labels, features, empty nodes, function ta
 import re
 from collections.abc import Collection
 from dataclasses import asdict, dataclass
-from typing import Any
+from functools import lru_cache
+from typing import Any, cast
 
 from nltk.tree import Tree
 
 from tsgkit._plain import names_of, settings_of
 from tsgkit.errors import TreebankError
 from tsgkit.treebank._relabel import relabelling_of
-from tsgkit.treebank._trees import Child, is_preterminal, rebuild
+from tsgkit.treebank._trees import CACHED_LABELS, Child, is_preterminal, rebuild
 
 EMPTY_TAGS = frozenset({"-NONE-"})
 ROOT_LABELS = frozenset({"", "TOP", "ROOT", "VROOT", "S1"})
@@ -42,6 +43,27 @@ def cut_labels(tree: Tree, mark: str) -> Tree:
     return rebuild(tree, cut)
 
 
+def simplified(
+    tree: Tree, *, empty_tags: Collection[str] | None = None, functions: bool = False, repeats: bool = False
+) -> Tree | None:
+    """What `remove_empty`, `strip_functions` and `collapse_repeats` do, one after the other, in one pass."""
+
+    def simplify(node: Tree, children: list[Child]) -> Child | None:
+        label = node.label()
+        if not children:
+            return Tree(label, children) if empty_tags is None else None
+        only = children[0]
+        if not isinstance(only, Tree):
+            return None if empty_tags is not None and label in empty_tags else Tree(label, children)
+        if functions:
+            label = strip_function(label)
+        if repeats and len(children) == 1 and only.label() == label:
+            return only
+        return Tree(label, children)
+
+    return rebuild(tree, simplify)
+
+
 def remove_empty(tree: Tree, empty_tags: Collection[str] = EMPTY_TAGS) -> Tree | None:
     """Remove words with an empty tag (traces), and phrases without other words.
 
@@ -56,15 +78,10 @@ def remove_empty(tree: Tree, empty_tags: Collection[str] = EMPTY_TAGS) -> Tree |
     >>> print(remove_empty(tree))
     (S (VP (VB Run)))
     """
-
-    def keep(node: Tree, children: list[Child]) -> Child | None:
-        if is_preterminal(node) and node.label() in empty_tags:
-            return None
-        return Tree(node.label(), children) if children else None
-
-    return rebuild(tree, keep)
+    return simplified(tree, empty_tags=empty_tags)
 
 
+@lru_cache(CACHED_LABELS)
 def strip_function(label: str) -> str:
     """A phrase label without function tags and indices; labels like ``-LRB-`` are kept.
 
@@ -84,12 +101,7 @@ def strip_functions(tree: Tree) -> Tree:
     >>> print(strip_functions(Tree.fromstring("(S (NP-SBJ-1 (PRP$ my) (N-X dog)) (VP=2 (VBD ran)))")))
     (S (NP (PRP$ my) (N-X dog)) (VP (VBD ran)))
     """
-
-    def strip(node: Tree, children: list[Child]) -> Child:
-        label = node.label()
-        return Tree(label if is_preterminal(node) else strip_function(label), children)
-
-    return rebuild(tree, strip)
+    return cast(Tree, simplified(tree, functions=True))
 
 
 def collapse_repeats(tree: Tree) -> Tree:
@@ -100,14 +112,7 @@ def collapse_repeats(tree: Tree) -> Tree:
     >>> print(collapse_repeats(Tree.fromstring("(NP (NP (NP (DT the) (NN cat))))")))
     (NP (DT the) (NN cat))
     """
-
-    def collapse(node: Tree, children: list[Child]) -> Child:
-        only = children[0]
-        if len(children) == 1 and isinstance(only, Tree) and only.label() == node.label():
-            return only
-        return Tree(node.label(), children)
-
-    return rebuild(tree, collapse)
+    return cast(Tree, simplified(tree, repeats=True))
 
 
 def collapse_unaries(tree: Tree) -> Tree:
@@ -227,14 +232,12 @@ class Cleaning:
         result: Tree | None = relabelling_of(self.relabelling).apply(tree) if self.relabelling else tree
         if result is not None and self.feature_mark:
             result = cut_labels(result, self.feature_mark)
-        if result is not None and self.empty_tags:
-            result = remove_empty(result, self.empty_tags)
+        if result is not None:
+            result = simplified(
+                result, empty_tags=self.empty_tags or None, functions=self.functions, repeats=self.repeats
+            )
         if result is None:
             return None
-        if self.functions:
-            result = strip_functions(result)
-        if self.repeats:
-            result = collapse_repeats(result)
         if self.root:
             result = add_root(result, self.root)
         return collapse_unaries(result) if self.unaries else result

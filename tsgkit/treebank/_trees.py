@@ -12,10 +12,16 @@ from nltk.tree import Tree
 Child: TypeAlias = Tree | str
 Bracket: TypeAlias = tuple[str, int, int]
 
+# Functions of labels remember what they said of so many.
+CACHED_LABELS = 1 << 16
+
 
 def is_preterminal(tree: Tree) -> bool:
     """Whether `tree` is a preterminal: a tag over one word."""
-    return len(tree) == 1 and not isinstance(tree[0], Tree)
+    if len(tree) != 1:
+        return False
+    # By the method of lists: that of trees, which also takes paths, is many times slower.
+    return not isinstance(list.__getitem__(tree, 0), Tree)
 
 
 def preorder(tree: Tree) -> Iterator[Tree]:
@@ -91,14 +97,14 @@ def rebuild(tree: Tree, combine: Callable[[Tree, list[Child]], Child | None]) ->
     while stack:
         node, n_before = stack.pop()
         if n_before < 0:
-            stack.append((node, len(results)))
-            if is_preterminal(node):
-                results.append(node[0])
-            else:
-                pending = [(child, -1) for child in node if isinstance(child, Tree)]
-                if len(pending) != len(node):
-                    raise ValueError(f"words beside phrases under {node.label()!r}")
+            pending = [(child, -1) for child in node if isinstance(child, Tree)]
+            if len(pending) == len(node):
+                stack.append((node, len(results)))
                 stack.extend(reversed(pending))
+            elif is_preterminal(node):
+                results.append(combine(node, list(node)))
+            else:
+                raise ValueError(f"words beside phrases under {node.label()!r}")
         else:
             children = [child for child in results[n_before:] if child is not None]
             del results[n_before:]
