@@ -107,7 +107,7 @@ def test_corrected_samples_parse(tsgkit):
     sentence = "The old mill stood by the river .\n"
     plain = ["parse", "m", "--objective=mer-sampled", "--samples=200", "--scores"]
     corrected = tsgkit(*plain, "--correct", text=sentence).stdout
-    assert corrected.split("\t")[4] == "ok"
+    assert corrected.split("\t")[5] == "ok"
     assert corrected == tsgkit(*plain, "--correct", "--threads=2", text=sentence).stdout
     refused = tsgkit("parse", "m", "--correct", text=sentence, code=2).stderr
     assert "--correct: goes with an objective over samples" in refused

@@ -143,6 +143,9 @@ def test_threads_change_nothing(model, dev, options):
     assert [words for words, *_ in expected] == [words for words, _ in sentences]
     for threads in (2, 5):
         assert comparable(Parser(model, **options).parse_batch(sentences, k=2, threads=threads)) == expected
+    # Nor does it matter what a chart held before.
+    fresh = (Parser(model, **options).analyse(words, k=2, number=number) for number, (words, _) in enumerate(sentences))
+    assert comparable(fresh) == expected
 
 
 def test_samples_depend_on_the_seed_and_the_sentence_number_alone(model, dev):

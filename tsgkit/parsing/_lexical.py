@@ -103,19 +103,25 @@ class LexicalTable:
     index : GrammarIndex
         Of the same grammar: entries carry its ranks.
     number_of_word : dict, optional
-        The numbers of the words; those of the grammar unless given.
+        A number for every word, from 0 on in their order, so that several grammars look words up once; it is given the
+        words of the grammar that it does not have yet. Unless given, one of the grammar's own.
     """
 
     def __init__(
-        self, grammar: WeightedGrammar, index: GrammarIndex, number_of_word: Mapping[str, int] | None = None
+        self, grammar: WeightedGrammar, index: GrammarIndex, number_of_word: dict[str, int] | None = None
     ) -> None:
         if not len(grammar.lexical):
             raise GrammarError("the grammar has no words: nothing can be parsed with it")
-        if number_of_word is None:
-            number_of_word = {word: number for number, word in enumerate(grammar.words)}
-        self.grammar, self.index, self.number_of_word = grammar, index, number_of_word
+        self.grammar, self.index = grammar, index
         self.tag_of_rank = grammar.label[index.symbol_of_rank]
         self.tag_names = [undo_label(label) for label in grammar.labels]
+        self.number_by({} if number_of_word is None else number_of_word)
+
+    def number_by(self, number_of_word: dict[str, int]) -> None:
+        """Look words up in a dictionary, which is given those that it does not have yet."""
+        for word in self.grammar.words:
+            number_of_word.setdefault(word, len(number_of_word))
+        self.number_of_word = number_of_word
 
     @cached_property
     def by_word(self) -> Entries:
@@ -133,12 +139,24 @@ class LexicalTable:
         return ranks[starts[-2] :], weights[starts[-2] :]
 
     @cached_property
+    def number_in_grammar(self) -> np.ndarray:
+        """For every number of a word that of the grammar, and `UNKNOWN` at the end; found when all words have numbers."""
+        if self.grammar.words == list(self.number_of_word):
+            return np.append(np.arange(len(self.number_of_word), dtype=np.int32), np.int32(UNKNOWN))
+        own = {word: number for number, word in enumerate(self.grammar.words)}
+        return np.array([*(own.get(word, UNKNOWN) for word in self.number_of_word), UNKNOWN], dtype=np.int32)
+
+    @cached_property
     def entry_of_number(self) -> np.ndarray:
-        """For every word of the grammar its number in `by_word`: that of unseen words where it has no rule, which
-        others of the cascade may have, and for `UNKNOWN`."""
+        """For every number of a word that in `by_word`: of unseen words where it has no rule, which others of the cascade
+        may have."""
         n_words = len(self.grammar.words)
-        numbers = np.arange(n_words + 1, dtype=np.int32)
-        return np.where(np.diff(self.by_word[0]) > 0, numbers, np.int32(n_words))
+        entries = np.where(np.diff(self.by_word[0]) > 0, np.arange(n_words + 1, dtype=np.int32), np.int32(n_words))
+        return entries[self.number_in_grammar]
+
+    def grammar_numbers(self, words: "SentenceWords") -> np.ndarray:
+        """The numbers of words in the grammar; `UNKNOWN` where it has none."""
+        return self.number_in_grammar[words.numbers(self.number_of_word)]
 
     def numbers(self, words: Sequence[str]) -> np.ndarray:
         """The numbers of words in `by_word`; the last one for words without rules."""

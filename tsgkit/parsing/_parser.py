@@ -22,7 +22,6 @@ from tsgkit._threads import prepare_thread
 from tsgkit._work_limit import WorkLimit
 from tsgkit.errors import OutOfTimeError, UsageError
 from tsgkit.grammar import WeightedGrammar
-from tsgkit.models._closing import UNKNOWN
 from tsgkit.models._constraints import LabelAutomata
 from tsgkit.models._model import AnyModel, Model, model_of
 from tsgkit.parsing._base import SentenceParser, require_words, sharing_copy
@@ -77,11 +76,11 @@ class Parser(SentenceParser):
         self.settings = (settings or ParserSettings()).with_changes(**changes)
         self.model = model_of(model)
         self.correction = self.model_correction() if correction is None else correction
-        self.number_of_word = {word: number for number, word in enumerate(self.model.grammar.words)}
         self.number_of_label = {label: number for number, label in enumerate(self.model.grammar.labels)}
         self.cascade = Cascade(self.model.stages)
+        self.number_of_word: dict[str, int] = {}
         self.tables = [
-            LexicalTable(grammar, index, self.number_of_word if grammar.words == self.model.grammar.words else None)
+            LexicalTable(grammar, index, self.number_of_word)
             for grammar, index in zip(self.cascade.grammars, self.cascade.indices, strict=True)
         ]
         self.root = self.wrapped(self.model.grammar, []).label()
@@ -105,12 +104,10 @@ class Parser(SentenceParser):
         return entry_of(self.model).correction(self.model)
 
     def share_words(self, other: "Parser") -> None:
-        """Number words by the dictionary of another parser, if they have the same numbers there."""
-        if self.model.grammar.words == other.model.grammar.words:
-            for table in self.tables:
-                if table.number_of_word is self.number_of_word:
-                    table.number_of_word = other.number_of_word
-            self.number_of_word = other.number_of_word
+        """Look words up in the dictionary of another parser; before the first sentence."""
+        self.number_of_word = other.number_of_word
+        for table in self.tables:
+            table.number_by(self.number_of_word)
 
     @property
     def objective(self) -> Objective:
@@ -208,7 +205,7 @@ class Parser(SentenceParser):
         closing = self.model.closing
         if closing is None or not self.settings.closes_cells or len(self.tables) == 1:
             return None
-        return closing.open_cells(symbols.numbers(self.number_of_word), self.settings.closing)
+        return closing.open_cells(self.tables[-1].grammar_numbers(symbols), self.settings.closing)
 
     def random(self, number: int) -> np.random.Generator:
         """The random numbers of a sentence."""
@@ -219,8 +216,8 @@ class Parser(SentenceParser):
         correction = self.correction
         if correction is None:
             return None
-        symbols = self.model.preparation.vocabulary_words(words)
-        numbers = [self.number_of_word.get(symbol, UNKNOWN) for symbol in symbols]
+        symbols = SentenceWords(self.model.preparation.vocabulary_words(words))
+        numbers = self.tables[-1].grammar_numbers(symbols).tolist()
         return lambda rows, random: correction(rows, numbers, random)
 
     def best_parse(self, search: Search, words: list[str], *, k: int, confidence: bool) -> Parse:
