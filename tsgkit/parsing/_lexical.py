@@ -140,7 +140,7 @@ class LexicalTable:
 
     @cached_property
     def number_in_grammar(self) -> np.ndarray:
-        """For every number of a word that of the grammar, and `UNKNOWN` at the end; found when all words have numbers."""
+        """For every number of a word that of the grammar, `UNKNOWN` at the end; made when all words have numbers."""
         if self.grammar.words == list(self.number_of_word):
             return np.append(np.arange(len(self.number_of_word), dtype=np.int32), np.int32(UNKNOWN))
         own = {word: number for number, word in enumerate(self.grammar.words)}
@@ -148,8 +148,7 @@ class LexicalTable:
 
     @cached_property
     def entry_of_number(self) -> np.ndarray:
-        """For every number of a word that in `by_word`: of unseen words where it has no rule, which others of the cascade
-        may have."""
+        """For every number of a word that in `by_word`: that of unseen words where the grammar has no rule for it."""
         n_words = len(self.grammar.words)
         entries = np.where(np.diff(self.by_word[0]) > 0, np.arange(n_words + 1, dtype=np.int32), np.int32(n_words))
         return entries[self.number_in_grammar]
