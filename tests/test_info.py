@@ -41,10 +41,39 @@ def test_other_files(tsgkit, files):
     damaged[200] ^= 1
     (files / "damaged").write_bytes(damaged)
     out = tsgkit("info", "text", "empty", "damaged", "village:test").stdout
-    assert "text: not a treebank (text:1" in out
+    assert "text: text, not a treebank (text:1" in out
+    assert "\n  lines           1\n" in out
     assert "empty: an empty file" in out
     assert "damaged: a damaged file of tsgkit" in out
     assert "village:test: a treebank\n" in out
+    (files / "bytes").write_bytes(b"\xff\xfe\0")
+    assert "bytes: not a treebank (bytes:1" in tsgkit("info", "bytes").stdout
     (files / "my.toml").write_text("title = 'mine'\n")
     out = tsgkit("info", "nothing", "my.toml", code=2).stdout
     assert out.startswith("nothing: there is no such file\nmy.toml: the preset of a treebank")
+
+
+def test_outputs_of_all_commands(tsgkit, files):
+    """Whatever the name of the file is."""
+    (files / "tree.mrg").write_text("(S (NP (PRP I)) (VP (VBD ran)))\n")
+    for suffix in ("svg", "html", "tex", "png", "pdf"):
+        tsgkit("draw", "-o", f"tree.{suffix}", "tree.mrg")
+    (files / "tree.png").rename(files / "picture")
+    tsgkit("prepare", "-q", "--write=conllu", "village:dev", "-o", "dev.conllu")
+    tsgkit("prepare", "-q", "--write=words", "village:dev", "-o", "words.txt")
+    tsgkit("parse", "-q", "--scores", "m.model", "-o", "scores.tsv", text="The old man smiled .\n")
+    names = ["tree.svg", "tree.html", "tree.tex", "picture", "tree.pdf", "dev.conllu", "words.txt", "scores.tsv"]
+    found = {facts["file"]: facts for facts in map(json.loads, tsgkit("info", "--json", *names).stdout.splitlines())}
+    assert [found[name]["is"] for name in names[:5]] == [
+        "a picture",
+        "a page",
+        "a picture for LaTeX",
+        "a picture (PNG)",
+        "a picture or page (PDF)",
+    ]
+    dependencies, sentences, scores = (found[name] for name in names[5:])
+    assert dependencies["is"] == "dependencies in CoNLL-U, without phrases"
+    assert (dependencies["sentences"], dependencies["words"]) == (65, 809)
+    assert sentences["is"].startswith("text, not a treebank (words.txt:1:1: ")
+    assert sentences["lines"] == 65
+    assert scores["is"] == "parses with their scores, from `tsgkit parse --scores`"

@@ -529,6 +529,8 @@ def test_a_file_of_trees_is_recognised(tsgkit, model, tmp_path):
     tsgkit("prepare", "-q", "village:dev", "-o", path)
     refused = tsgkit("parse", model, "-i", path, code=2)
     assert f"{path} has trees, not sentences; --from-trees parses their words" in refused.stderr
+    refused = tsgkit("parse", model, "--input=village:dev", code=2)
+    assert "village:dev is a treebank; --from-trees parses its words" in refused.stderr
     assert "the input has trees" in tsgkit("parse", model, text=path.read_text(), code=2).stderr
     # Brackets that are words are words.
     assert tsgkit("parse", "-q", model, text="( a remark )\n").stdout.count("(") > 3

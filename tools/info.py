@@ -15,25 +15,34 @@ Options:
 
 import json
 import os
+import re
 import sys
 from typing import Any
 
 from tsgkit._archive import archive_header, is_archive
 from tsgkit._cli import command, parse_arguments
-from tsgkit._files import open_output
+from tsgkit._files import open_binary, open_output
 from tsgkit.errors import EXIT_USAGE, ArchiveError, TsgkitError
-from tsgkit.treebank._sources import NLTK_PREFIX, find_files, read_trees, recognised_format
+from tsgkit.treebank._sources import decode_lines, has_trees, read_trees, recognised_format
 from tsgkit.treebank._trees import words
+from tsgkit.treebank.formats import ENCODING
 
 # By the end of the name: files that tsgkit writes beside others.
 BESIDE = {
     ".partial": "the trees of an unfinished `tsgkit parse`; the same command with --resume continues it",
     ".partial.json": "the journal of an unfinished `tsgkit parse`",
-    ".tsv": "a table of all iterations of a training",
     ".prm": "EVALB parameters",
     ".toml": "the preset of a treebank, for --treebank",
     ".html": "a page",
     ".svg": "a picture",
+    ".tex": "a picture for LaTeX",
+}
+# By the first bytes.
+MAGIC = {b"\x89PNG\r\n\x1a\n": "a picture (PNG)", b"%PDF-": "a picture or page (PDF)"}
+# By the first line.
+FIRST_LINES = {
+    r"iteration\t": "a table of all iterations of a training",
+    r"\d+\t\d+\t": "parses with their scores, from `tsgkit parse --scores`",
 }
 MISSING = "there is no such file"
 TITLES = {
@@ -48,22 +57,28 @@ def facts_of(path: str) -> dict[str, Any]:
     """What is known about a file."""
     if os.path.isfile(path) and is_archive(path):
         return archive_facts(path)
-    if is_missing(path):
+    if not has_trees(path):
         return {"file": path, "is": MISSING}
     for ending, title in sorted(BESIDE.items(), key=lambda pair: -len(pair[0])):
         if path.endswith(ending):
             return {"file": path, "is": title, "bytes": os.path.getsize(path)}
+    if os.path.isfile(path) and (found := title_by_content(path)):
+        return {"file": path, "is": found, "bytes": os.path.getsize(path)}
     return treebank_facts(path)
 
 
-def is_missing(path: str) -> bool:
-    """Whether there is nothing of this name, neither a file or folder nor another source of trees."""
-    if os.path.exists(path) or path.startswith(NLTK_PREFIX):
-        return False
-    try:
-        return not find_files(path)
-    except TsgkitError:
-        return True
+def title_by_content(path: str) -> str | None:
+    """What a file is by how it begins; None for a treebank, and for what is not known."""
+    with open_binary(path) as file:
+        start = file.read(1 << 10)
+    first_line = start.decode(ENCODING, "replace")
+    for begin, title in MAGIC.items():
+        if start.startswith(begin):
+            return title
+    for pattern, title in FIRST_LINES.items():
+        if re.match(pattern, first_line):
+            return title
+    return None
 
 
 def archive_facts(path: str) -> dict[str, Any]:
@@ -112,15 +127,36 @@ def treebank_facts(path: str) -> dict[str, Any]:
     facts: dict[str, Any] = {"file": path}
     name = recognised_format(path) if os.path.isfile(path) else None
     n_trees = n_words = 0
+    if name == "conllu":
+        return facts | dependency_facts(path)
     try:
         for tree in read_trees(path):
             n_trees += 1
             n_words += len(words(tree))
     except TsgkitError as error:
         problem = f"not a treebank ({error})" if not n_trees else f"a treebank with an error ({error})"
-        return facts | {"is": problem}
+        n_lines = 0 if n_trees else lines_of_text(path)
+        return facts | ({"is": f"text, {problem}", "lines": n_lines} if n_lines else {"is": problem})
     shown = f"a treebank in the format {name}" if name else "a treebank"
     return facts | {"is": shown if n_trees else "an empty file", "trees": n_trees, "words": n_words}
+
+
+def dependency_facts(path: str) -> dict[str, Any]:
+    """Sentences and words of a file in CoNLL-U; ranges of words and empty nodes do not count."""
+    n_sentences = n_words = 0
+    for line in decode_lines(path, ENCODING):
+        number = line.partition("\t")[0]
+        n_words += number.isdecimal()
+        n_sentences += number == "1"
+    return {"is": "dependencies in CoNLL-U, without phrases", "sentences": n_sentences, "words": n_words}
+
+
+def lines_of_text(path: str) -> int:
+    """The number of lines with more than white space; 0 if the file is not text."""
+    try:
+        return sum(1 for line in decode_lines(path, ENCODING) if line.strip())
+    except (TsgkitError, OSError):  # a folder, say
+        return 0
 
 
 def text_of(facts: dict[str, Any]) -> str:

@@ -78,6 +78,7 @@ Options:
 import gc
 import hashlib
 import io
+import os
 import sys
 import time
 from collections import Counter, deque
@@ -110,7 +111,7 @@ from tsgkit.parsing._lines import ChunkRescue, ParsedLine, ParsePlan, parse_chun
 from tsgkit.parsing._product import parser_of
 from tsgkit.treebank import read_trees
 from tsgkit.treebank._heads import PENN
-from tsgkit.treebank._sources import decode_lines
+from tsgkit.treebank._sources import decode_lines, has_trees
 from tsgkit.treebank._trees import is_preterminal, preorder
 
 __doc__ = with_registered(__doc__)
@@ -280,11 +281,18 @@ def remembering(lines: Iterator[str], memory: deque[str]) -> Iterator[str]:
 def input_lines(arguments: dict[str, Any], gold: Sequence[Tree] | None) -> Iterator[str]:
     """The sentences, one per line: those of the input, or of the gold trees."""
     if gold is None:
+        require_sentences_in(arguments["--input"])
         lines = decode_lines(arguments["--input"], "utf-8")
         return lines if arguments["--constraints"] else sentences_only(lines, arguments["--input"])
     has_tags = arguments["--tags"] != "none"
     pairs = ([(leaf[0], leaf.label()) for leaf in preorder(tree) if is_preterminal(leaf)] for tree in gold)
     return (" ".join(f"{word}/{tag}" if has_tags else word for word, tag in pair) + "\n" for pair in pairs)
+
+
+def require_sentences_in(path: str) -> None:
+    """Refuse a treebank that is no file, as ``village:dev``."""
+    if path != "-" and not os.path.exists(path) and has_trees(path):
+        raise UsageError(f"{path} is a treebank; --from-trees parses its words and scores the result")
 
 
 def sentences_only(lines: Iterator[str], path: str) -> Iterator[str]:

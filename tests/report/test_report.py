@@ -291,6 +291,19 @@ def test_convergence_of_one_chain(models):
     assert f"<dd>{found['log_joint'].r_hat:.3f}" in text
     assert "Trace of the log joint" in text
     assert "halves of one chain" in text
+    assert f"{draws.mean():,.1f}</td>" in text
+
+
+def test_chains_are_compared_in_the_last_phase(models):
+    """The log joint of the splits is that of other variables."""
+    model = models["srtsg"]
+    joint = model.state["history_log_joint"]
+    last = joint[8:][len(joint[8:]) // 2 :]
+    higher = changed(model, state={"history_log_joint": np.where(np.arange(len(joint)) < 8, 0.0, joint)})
+    for each in (model, higher):
+        text = page_of(Report([each], ["m"]), "training")
+        assert f"{last.mean():,.1f}</td>" in text
+        assert f"{last.max():,.1f}</td>" in text
 
 
 def test_values_of_plots_are_in_the_page():

@@ -13,7 +13,7 @@ import numpy as np
 
 from tsgkit._plain import settings_of
 from tsgkit.errors import UsageError
-from tsgkit.inference._convergence import Diagnosis, diagnose
+from tsgkit.inference._convergence import Diagnosis, diagnose, kept_draws
 from tsgkit.inference._phases import Phase, burn_in
 from tsgkit.inference.entry import entry_of
 from tsgkit.models._model import Model
@@ -143,16 +143,18 @@ def has_changed(values: Sequence[float]) -> bool:
 
 
 def chains_table(report: "Report") -> str:
+    """How the chains ended: by the second half of the last phase, since values of different phases differ in kind."""
     rows = []
     for model, title in zip(report.models, report.names, strict=True):
         recorded = histories(model)
         joint, accepted = (recorded.get(name, np.empty(0)) for name in ("log_joint", "acceptance"))
         if len(joint):
-            half = joint[len(joint) // 2 :]
-            means = (f"{joint[-1]:,.1f}", f"{half.mean():,.1f}", f"{half.max():,.1f}")
+            phases = phases_of(model)
+            kept = kept_draws(joint, burn_in(phases) if phases else 0)
+            means = (f"{joint[-1]:,.1f}", f"{kept.mean():,.1f}", f"{kept.max():,.1f}")
             shown = f"{accepted.mean():.1%}" if len(accepted) else ""
             rows.append((title, model.info.get("seed", ""), f"{len(joint):,}", *means, shown))
-    head = ("Chain", "Seed", "Iterations", "Last log joint", "Mean of 2nd half", "Best of it", "Accepted")
+    head = ("Chain", "Seed", "Iterations", "Last log joint", "Mean at the end", "Highest there", "Accepted")
     return table(head, rows)
 
 
@@ -165,7 +167,7 @@ def convergence(report: "Report") -> Iterator[str]:
     compared = "the halves of all chains" if n_chains > 1 else "the two halves of the only chain"
     yield (
         f"<h3>Convergence</h3><p>R-hat compares {compared}, over the last {n_draws:,} iterations: the second half of"
-        " the last phase. Near 1 they agree; above 1.01 the chain has not converged."
+        " the last phase, as the mean at the end. Near 1 they agree; above 1.01 the chain has not converged."
         f"{'' if n_chains > 1 else ' Only several chains, trained with --chains, can show that there are other modes.'}"
         " ESS is the number of independent draws that would tell as much about the mean.</p>"
     )

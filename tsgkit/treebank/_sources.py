@@ -177,6 +177,16 @@ def read_file(path: str, format: str, options: ReadOptions) -> Iterator[Tree]:
         yield from read_open(file, path, format, options)
 
 
+def has_trees(source: str) -> bool:
+    """Whether there is something of this name to read trees from, file, folder or other; it need not have any."""
+    if os.path.exists(source) or source.startswith(NLTK_PREFIX):
+        return True
+    try:
+        return bool(find_files(source))
+    except TsgkitError:
+        return False
+
+
 def recognised_format(path: str) -> str:
     """The name of the reader that a file is read with, unless another is named."""
     with open_binary(path) as file:
