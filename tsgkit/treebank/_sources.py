@@ -3,6 +3,7 @@
 First stage of the flow. `read_trees` streams: it holds one tree at a time (and, for a folder, the names of its files).
 """
 
+import codecs
 import fnmatch
 import glob
 import os
@@ -54,7 +55,11 @@ SPLITS = ("train", "dev", "test")
 Source = str | os.PathLike[str]
 # Whatever trees can be given as: trees, strings of brackets, or sources.
 Trees: TypeAlias = Source | Tree | Iterable[Source | Tree]
-SURROGATE = re.compile("[\ud800-\udfff]")
+NOT_TEXT = {"\0": "a NUL character, as in UTF-16 and in damaged files"}
+BAD_CHARACTER = re.compile("[\ud800-\udfff\0]")
+LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+# Byte order marks that a file in another encoding must not begin with.
+MARKS = {codecs.BOM_UTF8: "UTF-8", codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
 DAMAGED = "the compressed file is damaged or cut short"
 
 
@@ -153,7 +158,9 @@ def with_preset(format: str, options: ReadOptions, preset: Preset | None) -> tup
     elif format == preset.format:
         options = replace(options, named={**preset.options, **options.named})
     reattached = [] if preset.continuous and options.reattached is None else options.reattached
-    return format, replace(options, encoding=options.encoding or preset.encoding, reattached=reattached)
+    assumed = options.encoding is None
+    encoding = preset.encoding if assumed else options.encoding
+    return format, replace(options, encoding=encoding, is_encoding_assumed=assumed, reattached=reattached)
 
 
 def require_share(skipped: Sequence[TreebankError], n_trees: int, max_bad: float) -> None:
@@ -203,7 +210,8 @@ def read_open(file: BinaryIO, path: str, format: str, options: ReadOptions) -> I
     reader = READERS[name]
     chosen = replace(options, named=named_options(reader, name, options.named))
     if not reader.is_binary:
-        lines = decoded(first_lines.all_lines(), path, options.encoding or ENCODING)
+        is_assumed = options.is_encoding_assumed
+        lines = decoded(first_lines.all_lines(), path, options.encoding or ENCODING, is_assumed=is_assumed)
         yield from reader.read(map(options.normalised, lines) if options.nfc else lines, path, chosen)
         return
     try:
@@ -250,16 +258,33 @@ def decode_lines(path: str, encoding: str) -> Iterator[str]:
         yield from decoded(lines_of(file), path, encoding)
 
 
-def decoded(lines: Iterable[bytes], path: str, encoding: str) -> Iterator[str]:
-    """Lines of the file `path` as text, decoded one by one so that an error names the line."""
+def decoded(lines: Iterable[bytes], path: str, encoding: str, *, is_assumed: bool = False) -> Iterator[str]:
+    """Lines of the file `path` as text, decoded one by one so that an error names the line.
+
+    An encoding that is assumed, and not the user's, is checked: a first line beyond ASCII that is UTF-8 contradicts it.
+    """
     number = 0
     try:
+        is_checked = not is_assumed or codecs.lookup(encoding).name == ENCODING
         for line in lines:
             number += 1
+            if number == 1:
+                require_no_mark(line, path, encoding)
+            if not is_checked and not line.isascii():
+                is_checked = True
+                require_not_utf8(line, path, number, encoding)
             text = line.decode(encoding)
-            if SURROGATE.search(text):
-                raise TreebankError(f"not text in {encoding}: half a character; is another right?", path, number)
-            yield text.removeprefix(BYTE_ORDER_MARK) if number == 1 else text
+            if bad := BAD_CHARACTER.search(text):
+                what = NOT_TEXT.get(bad[0], "half a character")
+                raise TreebankError(f"not text in {encoding}: {what}; is another right?", path, number, bad.start() + 1)
+            text = text.removeprefix(BYTE_ORDER_MARK) if number == 1 else text
+            if "\r" not in text or text.find("\r") == len(text) - 2:
+                yield text
+                continue
+            for piece in LINE.findall(text):  # carriage returns alone end lines, too
+                yield piece
+                number += 1
+            number -= 1
     except UnicodeDecodeError as error:
         problem = f"not valid {encoding}: byte {error.object[error.start]:#04x}; is another encoding right?"
         column = len(error.object[: error.start].decode(encoding, errors="replace")) + 1
@@ -270,6 +295,25 @@ def decoded(lines: Iterable[bytes], path: str, encoding: str) -> Iterator[str]:
         raise UsageError(f"encoding {encoding!r}: not known") from None
     except DAMAGED_ARCHIVE as error:
         raise TreebankError(f"{DAMAGED} ({error})", path, number + 1) from None
+
+
+def require_no_mark(line: bytes, path: str, encoding: str) -> None:
+    """Raise an error if a file begins with the byte order mark of another encoding."""
+    name = codecs.lookup(encoding).name
+    for mark, marked in MARKS.items():
+        if line.startswith(mark) and not name.startswith(marked.lower()):
+            remedy = "--encoding=utf-8 reads it" if marked == "UTF-8" else "convert it to UTF-8"
+            raise TreebankError(f"not {encoding}: the file begins with the mark of {marked}; {remedy}", path, 1, 1)
+
+
+def require_not_utf8(line: bytes, path: str, number: int, encoding: str) -> None:
+    """Raise an error if a line beyond ASCII is valid in UTF-8, which text in another encoding hardly ever is."""
+    try:
+        line.decode(ENCODING)
+    except UnicodeDecodeError:
+        return
+    problem = f"not {encoding}, the encoding of the preset: this line is UTF-8; --encoding=utf-8 reads it"
+    raise TreebankError(f"{problem}, --encoding={encoding} insists", path, number)
 
 
 def read_nltk(

@@ -45,6 +45,8 @@ class ReadOptions:
         discontinuous tree is a bad tree.
     named : mapping of str to str
         Values of the options that only this reader has.
+    is_encoding_assumed : bool
+        Whether the encoding is that of a preset, and not given by the user.
 
     Examples
     --------
@@ -60,6 +62,7 @@ class ReadOptions:
     skipped: list[TreebankError] | None = None
     reattached: list[str] | None = None
     named: Mapping[str, str] = field(default_factory=dict)
+    is_encoding_assumed: bool = False
 
     def skip(self, error: TreebankError) -> None:
         """Leave out a bad tree: record its error, or raise it if bad trees are not to be skipped."""
