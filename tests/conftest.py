@@ -16,7 +16,7 @@ from tsgkit.treebank import read_trees
 sys.path.append(str(Path(__file__).parent.parent))
 
 # How long something takes depends on what else the machine does; no test may fail for that.
-# Examples are drawn anew every time, but for CI.
+# Examples are drawn again every time, but for CI.
 settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ
 )

@@ -210,7 +210,7 @@ def test_interrupted_on_a_cluster_and_resumed_here(cluster, folder, tmp_path):
     _, talk = process.communicate(timeout=SECONDS)
     assert process.returncode == 130
     assert talk.endswith("tsgkit: interrupted\n")
-    assert "--resume goes on from there" in talk
+    assert "--resume continues from there" in talk
     assert json.loads((tmp_path / "output.partial.json").read_text())["n_done"] > 0
     arguments = ["--resume", "-q", "--scores", "-i", folder / "input", "-o", tmp_path / "output", folder / "cfg.model"]
     assert parse_command.main([str(argument) for argument in arguments]) == 0

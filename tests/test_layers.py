@@ -73,7 +73,7 @@ def test_the_table_allows_only_what_is_imported(part):
 
 
 def test_the_page_shows_the_table():
-    """If not, ``make layers`` writes it anew."""
+    """If not, ``make layers`` writes it again."""
     page = layers.PAGE.read_text("utf-8")
     assert layers.page_with_table(page) == page
     assert layers.DIAGRAM.read_text("utf-8") == layers.svg()

@@ -47,7 +47,7 @@ def test_deep_trees_are_scored_and_parsed(tsgkit, tmp_path):
     deep = "(TOP " + "(A (B b) " * depth + "(A b)" + ")" * depth + ")"
     (tmp_path / "bank").write_text(f"{deep}\n(TOP (A b))\n")
     tsgkit("train", "-q", "--model=cfg", "--vertical=1", "--threshold=0", "bank", "-o", "m")
-    # Each tree by hand: 2,000 of 2,002 nodes A go on.
+    # Each tree by hand: 2,000 of 2,002 nodes A are internal.
     goes_on, _ = map(float, tsgkit("parse", "--score=bank", "m").stdout.split())
     assert goes_on == pytest.approx(depth * LOG_OF_GOING_ON + LOG_OF_ENDING, abs=1e-6)
     (line,) = tsgkit("parse", "-q", "--confidence", "m", text="b " * 300).stdout.splitlines()

@@ -402,7 +402,7 @@ def test_a_failed_job_leaves_the_old_output(parse, tmp_path):
     error = parse(b"the cat\n\xff\n", code=2)
     assert "not valid utf-8" in error
     assert "1 sentences are in" in error
-    assert "output.partial; --resume goes on from there" in error
+    assert "output.partial; --resume continues from there" in error
     assert (tmp_path / "output").read_bytes() == before
     lines = parse("the cat\nthe dog barked .\n", "--resume", "--quiet")
     assert lines == parse("the cat\nthe dog barked .\n")

@@ -204,7 +204,7 @@ def output_of(arguments: dict[str, Any], plan: ParsePlan, contents: Sequence[byt
     require_one(arguments, "--resume", "--force")
     if path == "-" or (Path(path).exists() and not (Path(path).is_file() or Path(path).is_dir())):
         if arguments["--resume"]:
-            raise UsageError("--resume goes with --output=FILE: there is nothing to go on with elsewhere")
+            raise UsageError("--resume goes with --output=FILE: there is nothing to resume elsewhere")
         with streaming_output(path) as file:
             yield DirectOutput(file)
         return
@@ -220,7 +220,7 @@ def output_of(arguments: dict[str, Any], plan: ParsePlan, contents: Sequence[byt
     except BaseException:
         if output.n_done and not arguments["--quiet"]:
             print(
-                f"tsgkit: {output.n_done} sentences are in {output.partial}; --resume goes on from there",
+                f"tsgkit: {output.n_done} sentences are in {output.partial}; --resume continues from there",
                 file=sys.stderr,
             )
         raise

@@ -240,7 +240,7 @@ PRIOR_MOMENTS = {"discount": 1 / 2, "discount squared": 1 / 3, "strength": 1.0, 
 def test_getting_it_right():
     """Geweke (2004): parameters, then orders and seats given them, then parameters given these: the prior stays.
 
-    Two levels, each with its own parameters; customers are simulated anew in every round.
+    Two levels, each with its own parameters; customers are simulated again in every round.
     """
     stream = Stream(seed=8)
     top, bottom = Parameters(), Parameters()

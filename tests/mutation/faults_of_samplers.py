@@ -104,7 +104,7 @@ FAULTS = [
         TSG_TESTS,
     ),
     Fault(
-        "stopping for going on in the base",
+        "the probability of stopping for that of an internal node in the base",
         TSG,
         "base *= tsg.stops.stop[left_label] if left == FRONTIER else (1.0 - tsg.stops.stop[left_label]) * left_base",
         "base *= 1.0 - tsg.stops.stop[left_label] if left == FRONTIER else tsg.stops.stop[left_label] * left_base",

@@ -67,7 +67,7 @@ class Reference:
         }
 
     def stops(self, part):
-        """The probability of stopping and going on as a part does."""
+        """The probability that nodes are frontier or internal nodes as those of a part are."""
         rule, *below = part
         probability = 1.0
         for label, code in zip(self.rule_children[rule], below, strict=True):

@@ -42,7 +42,7 @@ class Browser:
         self.driver.set_script_timeout(60)
 
     def open(self, address, *, size=DESKTOP, dark=False):
-        """Open a page anew, on paper of this size and colour."""
+        """Open a page again, on paper of this size and colour."""
         scheme = "dark" if dark else "light"
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})

@@ -113,7 +113,7 @@ class Refined(Protocol):
         ...
 
     def pass_parameters(self, sampler: SplitSampler) -> None:
-        """Let a sampler go on with the present parameters."""
+        """Give a sampler the present parameters."""
         ...
 
 
