@@ -235,6 +235,16 @@ def test_train(bench):
 
 
 @pytest.mark.slow
+def test_treebank_with_many_tags(bench, tmp_path):
+    path, output = tmp_path / "few.mrg", tmp_path / "many.mrg"
+    path.write_text("(S (N dogs) (V bark) (N cats) (V run))\n" * 3 + "(S (N dog) (V barks))\n(S (N mice) (V run))\n")
+    # The most frequent ones: N~g and V~s would be the sixth and seventh.
+    assert bench("many_tags", "--tags=5", "--tokens=13", str(path), str(output)) == "4 trees, 14 tokens, 5 tags\n"
+    lines = output.read_text().splitlines()
+    assert lines == ["(S (N~s dogs) (V~k bark) (N~s cats) (V~n run))"] * 3 + ["(S (N dog) (V barks))"]
+    assert "cannot be split into 9" in bench("many_tags", "--tags=9", str(path), str(output), code=2)
+
+
 def test_sweeps(bench):
     text = bench("sweeps", "--sizes=12", "--sweeps=2", "--splits=1", "-q")
     head, *rows = [re.split(r" {2,}", line.strip()) for line in text.splitlines()]
@@ -284,9 +294,22 @@ def test_scaling_measures_fits_and_predicts(bench, tmp_path):
         "MB",
     ]
     assert "16 of these, Penn, sections 2-21" in text
+    # Only what two cores can do: a chain with one thread or two, and sixteen chains one by one or two at a time.
+    assert [row[1:3] for row in table(text, "trees")[1:]] == [["1", "1"], ["1", "2"], ["16", "1"]] * 2
     assert bench("scaling", *options) == text
     points.write_text(points.read_text().replace("joint sweep\t60", "joint sweep\t-60"))
     assert "points.tsv:14: not a measured point" in bench("scaling", *options, code=2)
+
+
+def test_chains_and_threads_share_the_cores():
+    scaling = importlib.import_module("tools.bench.scaling")
+    laws = {name: scaling.Law(1e-6, 1.0) for name in ("split sweep", "joint sweep", "MB")}
+    rows = {row[:3]: float(row[3]) for row in scaling.training_rows(laws, 25.0, cores=16)}
+    one = rows["40,000", "1", "1"]
+    assert one == pytest.approx(700 / 3600, abs=0.005)  # five splits of 100 sweeps and 200 joint ones, a second each
+    assert one / 2 < rows["40,000", "1", "2"] < one / 1.5
+    assert rows["40,000", "16", "1"] == one
+    assert rows["40,000", "16", "4"] == pytest.approx(4 * rows["40,000", "1", "4"], abs=0.02)
 
 
 def test_a_law_finds_its_own_parameters_and_a_cluster_loses_only_time():

@@ -17,8 +17,8 @@ cdef enum:
 
 cdef int start_fragments(FragmentTable* table, cpp_bool is_refined, size_t n_rules) except -1 nogil:
     table.fragments.clear()
-    table.links.clear()
-    table.single_parts.clear()
+    clear_links(&table.links)
+    clear_lists(&table.single_parts)
     table.free_numbers.clear()
     table.slots.clear()
     table.slots.resize(FIRST_SLOTS, empty_slot())
@@ -30,6 +30,22 @@ cdef int start_fragments(FragmentTable* table, cpp_bool is_refined, size_t n_rul
     return 0
 
 
+# Samplers of refined trees begin anew after every sweep, and need about the same memory again.
+
+cdef void clear_links(vector[FragmentLinks]* links) noexcept nogil:
+    cdef size_t number
+    for number in range(links.size()):
+        links[0][number].above_left.clear()
+        links[0][number].above_right.clear()
+        links[0][number].dishes.clear()
+
+
+cdef void clear_lists(vector[vector[int32_t]]* lists) noexcept nogil:
+    cdef size_t number
+    for number in range(lists.size()):
+        lists[0][number].clear()
+
+
 cdef int32_t store_fragment(FragmentTable* table, symbol_t rule, symbol_t left, symbol_t right) except -1 nogil:
     """Store a fragment that is not there yet. All memory is taken before anything is changed."""
     cdef int32_t number
@@ -37,7 +53,7 @@ cdef int32_t store_fragment(FragmentTable* table, symbol_t rule, symbol_t left, 
     if table.free_numbers.empty():
         number = <int32_t>table.fragments.size()
         table.fragments.resize(number + 1)
-        if table.is_refined:
+        if table.is_refined and table.links.size() <= <size_t>number:
             table.links.resize(number + 1)
     else:
         number = table.free_numbers.back()

@@ -54,6 +54,7 @@ cdef enum Purpose:
     RNG_REFINED_PROPOSE = 56
     RNG_REFINED_INSERTION = 57
     RNG_REFINED_TYPE = 58
+    RNG_REFINED_FREEZE_RULES = 59
 
 
 cdef inline Rng rng_for(uint64_t seed, uint64_t iteration, Purpose purpose, uint64_t item) noexcept nogil:

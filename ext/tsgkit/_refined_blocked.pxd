@@ -1,8 +1,9 @@
 # Sweeps over whole refined trees: proposals of any kind for batches of trees, accepted or rejected one by one.
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libcpp.vector cimport vector
 
 from tsgkit._random cimport Rng
+from tsgkit._refined_freezing cimport FrozenBatch
 from tsgkit._refined_inside cimport TreeDerivation
 from tsgkit._refined_state cimport RefinedState, SweepCounts
 from tsgkit._types cimport index_t
@@ -12,6 +13,7 @@ from tsgkit._worker_pool cimport WorkerPool, work_t
 cdef cppclass Proposal:
     TreeDerivation derivation
     double log_ratio          # log q of the derivation before - log q of the proposed one
+    vector[uint8_t] is_kept   # per node: whether its customer stays seated
     double log_beside         # log P of what is not seated, of the proposed derivation over the one before
 
 
@@ -34,9 +36,8 @@ cdef cppclass ProposalBatch:
     double temperature
     int n_threads
     const int64_t* trees
-    Rng* rng                         # of the only tree of a batch of one; NULL: each tree's own for proposals
     vector[Proposal] proposals       # per tree of the batch
-    vector[int64_t] frozen           # per site of the batch: the table that its customer left when it was frozen
+    FrozenBatch frozen
 
 
 cdef void start_batches(ProposalBatch* work, RefinedState* state, uint64_t iteration, bint joint, double temperature,
@@ -44,8 +45,10 @@ cdef void start_batches(ProposalBatch* work, RefinedState* state, uint64_t itera
 # One proposal of this kind for every tree, in a random order.
 cdef int sweep_trees(ProposalBatch* work, const ProposalKind* kind, int batch, WorkerPool* pool,
                      SweepCounts* counts) except -1 nogil
-# The stream for the proposal of an item, kept in `own` if it is the tree's own.
-cdef Rng* rng_of_proposal(const ProposalBatch* work, int item, Rng* own) noexcept nogil
+# The stream for the proposal of an item.
+cdef Rng rng_of_proposal(const ProposalBatch* work, int item) noexcept nogil
+# After the derivation of an item is drawn: the customers who order what they ordered before stay seated.
+cdef void keep_customers(ProposalBatch* work, int item) noexcept nogil
 # Sites, or with `joint` sites and symbols, of all trees.
 cdef int blocked_sweep(RefinedState* state, uint64_t iteration, bint joint, int batch, int n_threads,
                        double temperature, WorkerPool* pool, SweepCounts* counts) except -1 nogil

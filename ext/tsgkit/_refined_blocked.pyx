@@ -1,20 +1,23 @@
 """Blocked Metropolis-Hastings over whole refined trees: sites, or sites and subcategories together.
 
-A proposal for a tree is drawn from the counts without it (`tsgkit._refined_inside`). Its sites are seated one after the
-other, and it is accepted or rejected by the true probabilities: also where nothing but seats has changed. What is
-rejected is rolled back.
+The proposals of a batch are drawn from the counts without any of its trees (`tsgkit._refined_inside`), by worker
+threads. Then they are accepted or rejected one by one, by the true probabilities. Each tree has its streams of random
+numbers: the result depends on the seed and on the size of the batch, not on the number of threads.
 
-The proposals of a batch are made against the counts without any of its trees, by worker threads, and then accepted or
-rejected one by one. Each tree has its streams of random numbers: the result depends on the seed and on the size of the
-batch, not on the number of threads.
+Most sites of a proposal order what they ordered before. Their customers stay where they sit, since the reverse move
+would keep them as well: with r the counts without the batch, and c those with everybody but the customers who move,
+
+    accept with min(1, P(new customers | c) q(old derivation | r) / [P(old customers | c) q(new derivation | r)])
+
+where P, as always, is of seats over that of drawing them. Seats themselves are resampled when a tree's turn comes to
+have all its customers moved, once in so many sweeps. What is rejected is rolled back.
 """
 
 from libc.math cimport exp
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libcpp.vector cimport vector
 
 from tsgkit._random cimport (
-    RNG_REFINED_FREEZE,
     RNG_REFINED_PROPOSE,
     RNG_REFINED_TREE,
     RNG_REFINED_TREE_ORDER,
@@ -22,6 +25,7 @@ from tsgkit._random cimport (
     random_order,
     rng_for,
 )
+from tsgkit._refined_freezing cimport freeze_trees, restore_trees
 from tsgkit._refined_inside cimport (
     RefinedInside,
     TreeDerivation,
@@ -47,6 +51,9 @@ from tsgkit._trees cimport n_nodes_of, n_trees
 from tsgkit._types cimport index_t
 from tsgkit._worker_pool cimport WorkerPool
 
+cdef enum:
+    ALL_EVERY = 8    # sweeps after which all customers of a tree move, even those of sites that have not changed
+
 
 # ---- sweeps ---------------------------------------------------------------------------------------------------
 
@@ -70,10 +77,7 @@ cdef int sweep_trees(
     while first < n_items:
         size = <int>min(<index_t>batch, n_items - first)
         work.trees = &order[first]
-        if size == 1:
-            move_tree(work, kind, pool, counts)
-        else:
-            move_batch(work, kind, size, pool, counts)
+        move_batch(work, kind, size, pool, counts)
         first += size
     return sort_state(state)
 
@@ -83,80 +87,24 @@ cdef int make_proposals(ProposalBatch* work, const ProposalKind* kind, int size,
     cdef int item
     for item in range(size):
         resize_derivation(&work.proposals[item].derivation, n_nodes_of(&work.state.trees, work.trees[item]))
+        work.proposals[item].is_kept.resize(n_nodes_of(&work.state.trees, work.trees[item]))
         work.proposals[item].log_beside = 0.0
     kind.reserve(kind.context, size)
     pool.run(work.n_threads, size, kind.propose, kind.context)
     return 0
 
 
-cdef index_t unseat_tree(
-    RefinedState* state, index_t tree, const int64_t* frozen, Rng* rng, LogProduct* product
-) except -1 nogil:
-    """Unseat the sites of a tree, from the last to the root; if it was frozen, from the same tables. How many."""
-    cdef index_t node = state.trees.tree_start[tree + 1], n_unseated = 0
-    cdef int64_t table = ANY_TABLE
-    while node > state.trees.tree_start[tree]:
-        node -= 1
-        if state.is_site[node]:
-            if frozen is not NULL:
-                table = frozen[n_unseated]
-            unseat_site(state, <int32_t>node, rng, table, product)
-            n_unseated += 1
-    return n_unseated
-
-
-cdef int move_tree(
-    ProposalBatch* work, const ProposalKind* kind, WorkerPool* pool, SweepCounts* counts
-) except -1 nogil:
-    """Metropolis-Hastings for one tree."""
-    cdef Rng rng = rng_for(work.state.seed, work.iteration, RNG_REFINED_TREE, work.trees[0])
-    cdef LogProduct before = log_product()
-    forget_seatings(work.state)
-    unseat_tree(work.state, work.trees[0], NULL, &rng, &before)
-    work.rng = &rng
-    make_proposals(work, kind, 1, pool)
-    return accept_or_reject(work, kind, 0, log_of(&before), &rng, counts)
-
-
 cdef int move_batch(
     ProposalBatch* work, const ProposalKind* kind, int size, WorkerPool* pool, SweepCounts* counts
 ) except -1 nogil:
     """Metropolis-Hastings for a batch of trees."""
-    cdef RefinedState* state = work.state
-    cdef index_t n_unseated = 0
-    cdef LogProduct before
-    cdef Rng rng
     cdef int item
-    freeze_batch(state, work, size)
-    work.rng = NULL
+    freeze_trees(&work.frozen, work.state, work.trees, size, work.iteration, work.n_threads, pool)
     make_proposals(work, kind, size, pool)
-    rollback_state(state)
+    restore_trees(&work.frozen, work.n_threads, pool)
     for item in range(size):
-        rng = rng_for(state.seed, work.iteration, RNG_REFINED_TREE, work.trees[item])
-        before = log_product()
-        forget_seatings(state)
-        n_unseated += unseat_tree(state, work.trees[item], &work.frozen[n_unseated], &rng, &before)
-        accept_or_reject(work, kind, item, log_of(&before), &rng, counts)
-    forget_tracked(state)
-    return 0
-
-
-cdef int freeze_batch(RefinedState* state, ProposalBatch* work, int size) except -1 nogil:
-    """Unseat all trees of a batch, and note which tables they left."""
-    cdef index_t node
-    cdef Rng rng
-    cdef int item
-    forget_seatings(state)
-    state.tracked.is_active = True
-    work.frozen.clear()
-    for item in range(size):
-        rng = rng_for(state.seed, work.iteration, RNG_REFINED_FREEZE, work.trees[item])
-        node = state.trees.tree_start[work.trees[item] + 1]
-        while node > state.trees.tree_start[work.trees[item]]:
-            node -= 1
-            if state.is_site[node]:
-                unseat_site(state, <int32_t>node, &rng, ANY_TABLE, NULL)
-                work.frozen.push_back(state.tracked.last_left)
+        accept_or_reject(work, kind, item, counts)
+    forget_tracked(work.state)
     return 0
 
 
@@ -185,17 +133,28 @@ cdef int redraw_trees(
     for item in range(trees.size()):
         rng = rng_for(state.seed, iteration, RNG_REFINED_TREE, trees[0][item])
         work.trees = &trees[0][item]
-        work.rng = &rng
         make_proposals(&work, &kind, 1, pool)
         take_proposal(state, trees[0][item], &work.proposals[0], True, &rng, &ignored)
         forget_seatings(state)
     return sort_state(state)
 
 
+cdef int unseat_changed(
+    RefinedState* state, index_t tree, const uint8_t* is_kept, const int64_t* frozen, Rng* rng, LogProduct* product
+) except -1 nogil:
+    """Unseat the customers of a tree who move, from the last to the root: from the tables that they left before."""
+    cdef index_t first = state.trees.tree_start[tree], node = state.trees.tree_start[tree + 1]
+    while node > first:
+        node -= 1
+        if state.is_site[node] and not is_kept[node - first]:
+            unseat_site(state, <int32_t>node, rng, frozen[node - first], product)
+    return 0
+
+
 cdef int take_proposal(
     RefinedState* state, index_t tree, Proposal* proposal, bint joint, Rng* rng, LogProduct* product
 ) except -1 nogil:
-    """Seat the proposal for a tree, which is not seated; the derivation before it is then in its place."""
+    """Seat the customers of the proposal for a tree who move; the derivation before it is then in its place."""
     cdef index_t first = state.trees.tree_start[tree], end = state.trees.tree_start[tree + 1], node = end
     swap_derivation(state, &proposal.derivation, first)
     while node > first:
@@ -203,24 +162,29 @@ cdef int take_proposal(
         if state.is_site[node] and state.dish[node] < 0:
             find_dish_below(state, <int32_t>node)
     for node in range(first, end):
-        if state.is_site[node]:
+        if state.is_site[node] and not proposal.is_kept[node - first]:
             seat_site(state, <int32_t>node, rng, joint, product)
     return 0
 
 
 cdef int accept_or_reject(
-    ProposalBatch* work, const ProposalKind* kind, int item, double log_old, Rng* rng, SweepCounts* counts
+    ProposalBatch* work, const ProposalKind* kind, int item, SweepCounts* counts
 ) except -1 nogil:
-    """Seat the proposal for a tree, and keep it or roll back; the log says how the tree was unseated."""
+    """Seat the proposal for a tree, and keep it or roll back."""
     cdef RefinedState* state = work.state
     cdef Proposal* proposal = &work.proposals[item]
     cdef index_t first = state.trees.tree_start[work.trees[item]], node
-    cdef LogProduct after = log_product()
+    cdef LogProduct before = log_product(), after = log_product()
+    cdef Rng rng = rng_for(state.seed, work.iteration, RNG_REFINED_TREE, work.trees[item])
     cdef double log_ratio
+    forget_seatings(state)
+    unseat_changed(
+        state, work.trees[item], proposal.is_kept.data(), &work.frozen.table[work.frozen.first[item]], &rng, &before
+    )
     if kind.exchange is not NULL:
         kind.exchange(kind.context, item)
-    take_proposal(state, work.trees[item], proposal, work.joint, rng, &after)
-    log_ratio = (log_of(&after) - log_old + proposal.log_beside) / work.temperature + proposal.log_ratio
+    take_proposal(state, work.trees[item], proposal, work.joint, &rng, &after)
+    log_ratio = (log_of(&after) - log_of(&before) + proposal.log_beside) / work.temperature + proposal.log_ratio
     counts.n_proposed += 1
     if log_ratio >= 0.0 or rng.uniform() < exp(log_ratio):
         counts.n_accepted += 1
@@ -232,7 +196,7 @@ cdef int accept_or_reject(
         if kind.exchange is not NULL:
             kind.exchange(kind.context, item)
     for node in range(<index_t>proposal.derivation.dish.size()):
-        if proposal.derivation.dish[node] >= 0:
+        if proposal.derivation.dish[node] >= 0 and not proposal.is_kept[node]:
             release_dish(state, proposal.derivation.dish[node])
     return 0
 
@@ -296,21 +260,28 @@ cdef int reserve_sites(void* context, int size) except -1 nogil:
 
 # What follows runs on worker threads, which raise no Python exception; see `tsgkit._worker_pool`.
 
-cdef Rng* rng_of_proposal(const ProposalBatch* work, int item, Rng* own) noexcept nogil:
-    if work.rng is not NULL:
-        return work.rng
-    own[0] = rng_for(work.state.seed, work.iteration, RNG_REFINED_PROPOSE, work.trees[item])
-    return own
+cdef Rng rng_of_proposal(const ProposalBatch* work, int item) noexcept nogil:
+    return rng_for(work.state.seed, work.iteration, RNG_REFINED_PROPOSE, work.trees[item])
+
+
+cdef void keep_customers(ProposalBatch* work, int item) noexcept nogil:
+    cdef const RefinedState* state = work.state
+    cdef Proposal* proposal = &work.proposals[item]
+    cdef index_t tree = work.trees[item], first = state.trees.tree_start[tree], node
+    cdef bint all_move = (<uint64_t>tree + work.iteration) % ALL_EVERY == 0
+    for node in range(n_nodes_of(&state.trees, tree)):
+        proposal.is_kept[node] = (
+            not all_move and proposal.derivation.dish[node] >= 0
+            and proposal.derivation.dish[node] == state.dish[first + node]
+        )
 
 
 cdef void propose_sites(void* context, int item, int thread) noexcept nogil:
     cdef SiteProposals* proposals = <SiteProposals*>context
     cdef ProposalBatch* work = proposals.work
-    cdef Rng own
-    propose(
-        work.state, work.trees[item], work.joint, &proposals.values[thread], &work.proposals[item],
-        rng_of_proposal(work, item, &own),
-    )
+    cdef Rng rng = rng_of_proposal(work, item)
+    propose(work.state, work.trees[item], work.joint, &proposals.values[thread], &work.proposals[item], &rng)
+    keep_customers(work, item)
 
 
 cdef void propose(

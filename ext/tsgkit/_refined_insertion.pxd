@@ -37,7 +37,7 @@ cdef struct InsertionCounts:
 
 
 # Copy the trees, into which nothing is inserted yet.
-cdef int open_insertions(const RefinedState* state, Insertions* insertions) except -1 nogil
+cdef int open_insertions(RefinedState* state, Insertions* insertions) except -1 nogil
 # Let the links of the trees follow `foot`, from links of the treebank's.
 cdef int link_insertions(RefinedState* state, Insertions* insertions) except -1 nogil
 # One Metropolis-Hastings step for every tree: sites, symbols and insertions.

@@ -17,6 +17,7 @@ from tsgkit._refined_blocked cimport (
     Proposal,
     ProposalBatch,
     ProposalKind,
+    keep_customers,
     rng_of_proposal,
     start_batches,
     sweep_trees,
@@ -68,8 +69,13 @@ cdef cppclass TreeLinks:
 
 # ---- links ------------------------------------------------------------------------------------------------------
 
-cdef int open_insertions(const RefinedState* state, Insertions* insertions) except -1 nogil:
+cdef int open_insertions(RefinedState* state, Insertions* insertions) except -1 nogil:
+    cdef size_t label
     copy_vector(state.trees, insertions.trees)
+    # Roots of auxiliary trees are nodes of the part that has their hosts.
+    for label in range(insertions.auxiliary_label.size()):
+        if insertions.auxiliary_label[label] >= 0:
+            state.parts.of_label[insertions.auxiliary_label[label]] = state.parts.of_label[label]
     fill(insertions.foot, n_nodes(&state.trees), <uint8_t>NO_FOOT)
     return 0
 
@@ -219,7 +225,7 @@ cdef void propose_tree(void* context, int item, int thread) noexcept nogil:
     cdef TreeDerivation* drawn = &proposal.derivation
     cdef index_t tree = work.trees[item], first = state.trees.tree_start[tree]
     cdef double log_old
-    cdef Rng own
+    cdef Rng rng = rng_of_proposal(work, item)
     save_links(state, insertions, first, &proposals.links[item])
     log_old = log_insertions_of(state, insertions, tree, &state.is_site[first])
     proposal.log_ratio = log_frozen(
@@ -227,13 +233,14 @@ cdef void propose_tree(void* context, int item, int thread) noexcept nogil:
     )
     restore_tree(state, insertions, tree)
     fill_tree(state, insertions, inside, tree)
-    draw_tree(state, insertions, inside, tree, drawn, rng_of_proposal(work, item, &own))
+    draw_tree(state, insertions, inside, tree, drawn, &rng)
     proposal.log_ratio -= log_frozen(
         state, tree, &drawn.is_site[0], &drawn.symbol[0], &drawn.dish[0], &inside.values
     )
     proposal.log_beside = log_insertions_of(state, insertions, tree, &drawn.is_site[0]) - log_old
     proposal.log_ratio -= proposal.log_beside
     exchange_tree(context, item)
+    keep_customers(work, item)
 
 
 cdef double log_frozen(

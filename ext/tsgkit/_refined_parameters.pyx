@@ -33,7 +33,7 @@ from tsgkit._backoff cimport (
 from tsgkit._fragments cimport Fragment
 from tsgkit._random cimport RNG_REFINED_HYPER, RNG_REFINED_STOP, Rng, rng_for
 from tsgkit._refined_rules cimport class_cell, find_address, find_cell, rule_of_cell, symbol_of
-from tsgkit._refined_state cimport Dish, RefinedState, has_internal_nodes, list_rules
+from tsgkit._refined_state cimport Dish, RefinedState, RuleListing, has_internal_nodes, list_rules, reserve_listing
 from tsgkit._restaurant cimport (
     Restaurant,
     Tables,
@@ -219,20 +219,21 @@ cdef bint dishes_agree(const RefinedState* state, cell_orders* orders) except -1
 
 cdef bint dish_agrees(const RefinedState* state, const Dish* dish, cell_orders* orders) except -1 nogil:
     """Whether the refined tables of a dish are those of its histogram; adds their rules to `orders`."""
-    cdef vector[RefinedRule] rules
+    cdef RuleListing listing
     cdef Tables again
     cdef size_t table, item
     cdef int32_t size
+    reserve_listing(state, &listing)
     if not has_internal_nodes(dish):
-        list_rules(state, dish, NULL, &rules)
-        return order_rule(&state.rules, &rules[0], dish.tables.n_tables, orders)
+        list_rules(state, dish, NULL, &listing)
+        return order_rule(&state.rules, &listing.rules[0], dish.tables.n_tables, orders)
     again.n_customers = again.n_tables = 0
     for table in range(dish.refined.size()):
         for size in range(dish.refined[table].size):
             grow_table(&again, size)
-        list_rules(state, dish, dish.refined[table].refinement.data(), &rules)
-        for item in range(rules.size()):
-            if not order_rule(&state.rules, &rules[item], 1, orders):
+        list_rules(state, dish, dish.refined[table].refinement.data(), &listing)
+        for item in range(listing.n_rules):
+            if not order_rule(&state.rules, &listing.rules[item], 1, orders):
                 return False
     if again.n_customers != dish.tables.n_customers or again.by_size.size() != dish.tables.by_size.size():
         return False

@@ -511,7 +511,7 @@ cdef class RefinedSampler:
     cdef int add_refined_table(self, index_t number, int32_t size, list values) except -1:
         cdef RefinedTable table
         cdef Dish* dish = &self.state.dishes[number]
-        table.size, table.identity = size, 0
+        table.size, table.identity, table.frozen_rules = size, 0, 0
         for value in values:  # the conversion of a list copies a vector, which cannot report that memory has run out
             table.refinement.push_back(value)
         dish.refined.push_back(table)

@@ -15,7 +15,6 @@ from tsgkit._backoff cimport NOT_SEEN, Address, RefinedRule, probability_at, uns
 from tsgkit._random cimport RNG_REFINED_START, Rng, rng_for
 from tsgkit._refined_base cimport draw_refinement, log_base_of
 from tsgkit._refined_rules cimport (
-    address_of_cell,
     find_address,
     make_address,
     probability,
@@ -41,12 +40,12 @@ from tsgkit._refined_state cimport (
     present,
     release_dish,
     sort_state,
-    subcategory_of,
     symbol_at,
+    tracked_at,
     weigh_refined,
     weigh_single,
 )
-from tsgkit._refined_tracking cimport track_left, track_rule_left, track_seated, unseat_rule_below
+from tsgkit._refined_tracking cimport track_seated, unseat_rule_below
 from tsgkit._restaurant cimport (
     LogProduct,
     Restaurant,
@@ -68,29 +67,6 @@ from tsgkit._types cimport index_t, symbol_t
 
 
 # ---- fragments of a single rule ---------------------------------------------------------------------------------
-
-cdef inline RefinedRule rule_at(const RefinedState* state, const Derivation* derivation, int32_t node) noexcept nogil:
-    """The refined rule at a node whose children are sites."""
-    cdef RefinedRule rule
-    cdef symbol_t left = state.trees.left[node], right = state.trees.right[node]
-    rule.rule, rule.parent = state.trees.rule[node], subcategory_of(state, symbol_at(derivation, node))
-    rule.left = rule.right = 0
-    if left >= 0:
-        rule.left = subcategory_of(state, symbol_at(derivation, left))
-    if right >= 0:
-        rule.right = subcategory_of(state, symbol_at(derivation, right))
-    return rule
-
-
-cdef inline void find_address_of(
-    const RefinedState* state, const RefinedRule* rule, const Dish* dish, Address* address
-) noexcept nogil:
-    """Where the rule of a dish has its tables; the dish is NULL if it is not stored."""
-    if dish is not NULL and dish.cell != NOT_SEEN:
-        address_of_cell(&state.rules, rule, dish.cell, address)
-    else:
-        find_address(&state.rules, rule, address)
-
 
 cdef inline double weight_of_single(
     const RefinedState* state, const RefinedRule* rule, double rule_probability, const Restaurant* restaurant
@@ -137,19 +113,13 @@ cdef double seat_tracked_rule(RefinedState* state, const Address* address, Rng* 
 
 
 cdef double unseat_tracked_rule(
-    RefinedState* state, const Address* address, int32_t* below, bint is_frozen, Rng* rng
+    RefinedState* state, const Address* address, const int32_t* below, Rng* rng
 ) except -1.0 nogil:
-    """Unseat the customer of a rule; its probability after that.
-
-    If the tree was frozen, it leaves the tables in `below`; if it is being frozen, these are noted there.
-    """
-    cdef size_t mark = state.seatings.entries.size()
-    if is_frozen:
+    """Unseat the customer of a rule, from these tables or, if that is NULL, any; its probability after that."""
+    if below is not NULL:
         unseat_rule_below(state, address, below)
     else:
         unseat_at(&state.rules, address, rng, &state.seatings)
-        if state.tracked.is_active:
-            track_rule_left(state, mark, below, rng)
     weigh(&state.rules, address)
     return probability_at(&state.rules, address)
 
@@ -161,32 +131,26 @@ cdef int unseat_single(
     cdef Dish* dish = &state.dishes[state.dish[node]]
     cdef Restaurant* restaurant = &state.restaurants[dish.symbol]
     cdef RefinedRule rule = rule_at(state, &derivation, node)
-    cdef bint is_frozen = table >= 0
+    cdef bint is_tracked = table >= 0
+    cdef const int32_t* below = NULL
     cdef int32_t size
-    cdef int32_t below[2]
     cdef double rule_probability
     cdef Address address
-    if is_frozen:
-        size = state.tracked.tables[table].size
-        state.tracked.tables[table].size -= 1
+    if is_tracked:
+        size = tracked_at(state, table).size
+        tracked_at(state, table).size -= 1
     else:
         size = draw_customer(&dish.tables, rng)
     shrink(restaurant, &dish.tables, size)
     weigh_single(state, dish)
     note(&state.seatings, restaurant, DISHES, state.dish[node], size, table, False)
-    if state.tracked.is_active and not is_frozen:
-        table = track_left(state, state.seatings.entries.size() - 1, rng)
-    state.tracked.last_left = table
     if size > 1 and product is NULL:
         return 0
     find_address_of(state, &rule, dish, &address)
     if size == 1:
-        below[0] = below[1] = -1
-        if is_frozen:
-            below[0], below[1] = state.tracked.tables[table].below[0], state.tracked.tables[table].below[1]
-        rule_probability = unseat_tracked_rule(state, &address, below, is_frozen, rng)
-        if table >= 0:
-            state.tracked.tables[table].below[0], state.tracked.tables[table].below[1] = below[0], below[1]
+        if is_tracked:
+            below = tracked_at(state, table).below
+        rule_probability = unseat_tracked_rule(state, &address, below, rng)
     else:
         rule_probability = probability_at(&state.rules, &address)
     if product is NULL:
@@ -313,11 +277,11 @@ cdef int seat_rules(
     """Seat the rules of a new table, one after the other: the probability of that over all at once."""
     cdef Address address
     cdef size_t item
-    list_rules(state, dish, dish.refined[table].refinement.data(), &state.rule_list)
-    for item in range(state.rule_list.size()):
-        multiply(product, 1.0 / probability(&state.rules, &state.rule_list[item]))
-    for item in range(state.rule_list.size()):
-        make_address(&state.rules, &state.rule_list[item], &address)
+    list_rules(state, dish, dish.refined[table].refinement.data(), &state.listing)
+    for item in range(state.listing.n_rules):
+        multiply(product, 1.0 / probability(&state.rules, &state.listing.rules[item]))
+    for item in range(state.listing.n_rules):
+        make_address(&state.rules, &state.listing.rules[item], &address)
         multiply(product, seat_tracked_rule(state, &address, rng))
     return 0
 
@@ -341,10 +305,6 @@ cdef int unseat_refined(
     cdef Restaurant* restaurant = &state.restaurants[dish.symbol]
     cdef int32_t size, position
     position = draw_refined_customer(dish, rng) if table == ANY_TABLE else position_of(dish, table)
-    if state.tracked.is_active and dish.refined[position].identity == 0:
-        state.tracked.n_identities += 1
-        dish.refined[position].identity = state.tracked.n_identities
-    state.tracked.last_left = dish.refined[position].identity
     size = dish.refined[position].size
     dish.refined[position].size -= 1
     shrink(restaurant, &dish.tables, size)
@@ -376,29 +336,30 @@ cdef int32_t draw_refined_customer(const Dish* dish, Rng* rng) noexcept nogil:
 
 
 cdef int unseat_rules(
-    RefinedState* state, Dish* dish, int32_t position, Rng* rng, bint is_frozen, LogProduct* product
+    RefinedState* state, Dish* dish, int32_t position, Rng* rng, bint is_tracked, LogProduct* product
 ) except -1 nogil:
     """Remove a table, which is empty, and unseat its rules: the probability of one after the other over all at once."""
+    cdef const int32_t* below = NULL
     cdef RefinedTable* table
     cdef Address address
     cdef size_t item
-    list_rules(state, dish, dish.refined[position].refinement.data(), &state.rule_list)
+    cdef int part
+    list_rules(state, dish, dish.refined[position].refinement.data(), &state.listing)
     state.removed.resize(state.removed.size() + 1)
     swap_tables(&dish.refined[position], &dish.refined.back())
     swap_tables(&dish.refined.back(), &state.removed.back())
     dish.refined.pop_back()
     table = &state.removed.back()
-    if not is_frozen:
-        table.below.resize(2 * state.rule_list.size())
-    item = state.rule_list.size()
+    part = state.parts.of_label[state.symbol_label[dish.symbol]]
+    item = state.listing.n_rules
     while item > 0:
         item -= 1
-        find_address(&state.rules, &state.rule_list[item], &address)
-        multiply_unless_null(
-            product, unseat_tracked_rule(state, &address, &table.below[2 * item], is_frozen, rng)
-        )
-    for item in range(state.rule_list.size()):
-        multiply_unless_null(product, 1.0 / probability(&state.rules, &state.rule_list[item]))
+        find_address(&state.rules, &state.listing.rules[item], &address)
+        if is_tracked:
+            below = state.tracked.rules[part][table.frozen_rules + item].below
+        multiply_unless_null(product, unseat_tracked_rule(state, &address, below, rng))
+    for item in range(state.listing.n_rules):
+        multiply_unless_null(product, 1.0 / probability(&state.rules, &state.listing.rules[item]))
     return 0
 
 
@@ -412,7 +373,7 @@ cdef void swap_tables(RefinedTable* one, RefinedTable* other) noexcept nogil:
         one.size, other.size = other.size, one.size
         one.identity, other.identity = other.identity, one.identity
         one.refinement.swap(other.refinement)
-        one.below.swap(other.below)
+        one.frozen_rules, other.frozen_rules = other.frozen_rules, one.frozen_rules
 
 
 # ---- all trees ------------------------------------------------------------------------------------------------
@@ -468,7 +429,7 @@ cdef int rollback_state(RefinedState* state) except -1 nogil:
 
 cdef inline void undo_tracked(RefinedState* state, const Seating* entry) noexcept nogil:
     if entry.table >= 0:
-        state.tracked.tables[entry.table].size += -1 if entry.is_seated else 1
+        tracked_at(state, entry.table).size += -1 if entry.is_seated else 1
 
 
 cdef int undo_dish(RefinedState* state, const Seating* entry) except -1 nogil:

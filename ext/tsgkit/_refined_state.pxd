@@ -6,17 +6,19 @@
 #
 # A new table of G draws one refinement of its dish's internal nodes, keeps it, and seats the dish's refined rules in
 # the restaurants of rules (`_backoff`).
-from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libcpp cimport bool as cpp_bool
 from libcpp.vector cimport vector
 
 from tsgkit._backoff cimport BackOff, RefinedRule
 from tsgkit._fragments cimport FragmentTable, RootedDish
+from tsgkit._label_parts cimport N_PARTS, LabelParts
 from tsgkit._random cimport Rng
 from tsgkit._restaurant cimport Restaurant, SeatingLog, StopProbabilities, Tables, old_weight
 from tsgkit._rule_list cimport RuleList
 from tsgkit._trees cimport BinaryTrees
 from tsgkit._types cimport index_t, symbol_t
+from tsgkit._worker_pool cimport worker_vector
 
 cdef enum:
     DISHES = -1    # the array of dishes in the log of seatings; arrays of the back-off are numbered from 0
@@ -27,7 +29,7 @@ cdef cppclass RefinedTable:
     int32_t size
     vector[int16_t] refinement    # of the internal nodes from the root down, level by level
     int64_t identity              # of a table that a frozen tree left; 0: none
-    vector[int32_t] below         # per rule of the dish, when it was removed by freezing: two of `TrackedTable.below`
+    int32_t frozen_rules          # where its rules begin in `TrackedTables.rules`, if it was removed by freezing
 
 
 # A fragment with a root symbol: what customers order.
@@ -47,16 +49,25 @@ cdef struct TrackedTable:
     int32_t array        # as in the log of seatings
     int32_t dish
     int32_t size         # its customers now
+    int32_t size_before  # its customers when the batch was frozen
     int32_t next         # tracked table of the same dish, or -1
     int32_t below[2]     # where its own customer sits at the next level, or at the two of a word, if it was removed
 
 
+# A rule of a refined table that was removed by freezing.
+cdef struct FrozenRule:
+    RefinedRule rule
+    int32_t part         # of its label
+    int32_t below[2]     # as of a tracked table: where its customer sits
+
+
 cdef cppclass TrackedTables:
     cpp_bool is_active
-    vector[TrackedTable] tables
+    # Per part of the labels; `tracked_at` finds a table by its number.
+    worker_vector[TrackedTable] tables[N_PARTS]
+    worker_vector[FrozenRule] rules[N_PARTS]
+    int64_t n_identities[N_PARTS]
     vector[vector[int32_t]] first    # per array, those of dishes first, and dish: a tracked table, or -1
-    int64_t last_left                # the table that the last customer of a dish left: its number, or its identity
-    int64_t n_identities
 
 
 # The derivation of one tree, or of all: what its nodes are, counted from `first` on.
@@ -64,6 +75,13 @@ cdef struct Derivation:
     const uint8_t* is_site
     const symbol_t* symbol
     index_t first
+
+
+# The refined rules of a dish, in an array with room for those of any dish.
+cdef cppclass RuleListing:
+    vector[RefinedRule] rules
+    vector[int32_t] fragments     # the part of the dish that has the rule as its root
+    size_t n_rules
 
 
 # What the base probability of a fragment is computed with: its nodes from the root down, level by level, and values of
@@ -78,6 +96,7 @@ cdef cppclass FragmentValues:
 
 cdef cppclass RefinedState:
     BinaryTrees trees
+    LabelParts parts
     BackOff rules
     vector[symbol_t] symbol_label
     StopProbabilities stops
@@ -106,7 +125,7 @@ cdef cppclass RefinedState:
     # Scratch: the fragment below every node while dishes are found; the fragment at work and its rules.
     vector[int32_t] below
     FragmentValues at_work
-    vector[RefinedRule] rule_list
+    RuleListing listing
 
 
 cdef struct SweepCounts:
@@ -155,6 +174,11 @@ cdef inline double old_weight_of(const Restaurant* restaurant, const Dish* dish)
     return old_weight(restaurant, &dish.tables) if dish.tables.n_customers else 0.0
 
 
+cdef inline TrackedTable* tracked_at(RefinedState* state, int32_t number) noexcept nogil:
+    """A tracked table."""
+    return &state.tracked.tables[<uint32_t>number % N_PARTS][<uint32_t>number // N_PARTS]
+
+
 cdef inline void weigh_single(RefinedState* state, const Dish* dish) noexcept nogil:
     """Bring the weight of a single rule in line with its customers."""
     state.singles.weight[dish.single] = old_weight(&state.restaurants[dish.symbol], &dish.tables)
@@ -186,8 +210,10 @@ cdef int find_dish_below(RefinedState* state, int32_t root) except -1 nogil
 cdef int release_dish(RefinedState* state, int32_t number) except -1 nogil
 cdef int sort_state(RefinedState* state) except -1 nogil
 cdef int sort_rules(RefinedState* state) except -1 nogil
-cdef int list_rules(const RefinedState* state, const Dish* dish, const int16_t* refinement,
-                    vector[RefinedRule]* rules) except -1 nogil
+cdef int reserve_listing(const RefinedState* state, RuleListing* listing) except -1 nogil
+# The refined rules of a dish, its root's first, with these subcategories of its internal nodes.
+cdef void list_rules(const RefinedState* state, const Dish* dish, const int16_t* refinement,
+                     RuleListing* listing) noexcept nogil
 cdef int list_internal_labels(const RefinedState* state, int32_t dish, vector[symbol_t]* labels) except -1 nogil
 
 

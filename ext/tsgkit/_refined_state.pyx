@@ -1,7 +1,6 @@
 """Dishes of a symbol-refined grammar: which fragment every site has, found from sites and symbols alone."""
 
 from libc.stdint cimport int16_t, int32_t
-from libcpp.pair cimport pair
 from libcpp.vector cimport vector
 
 from tsgkit._backoff cimport NOT_SEEN, RefinedRule, empty_restaurants, n_levels
@@ -17,6 +16,7 @@ from tsgkit._fragments cimport (
     release_fragment,
     start_fragments,
 )
+from tsgkit._label_parts cimport N_PARTS, divide_labels
 from tsgkit._refined_rules cimport find_cell, n_subcategories, sort_cells, weigh_all
 from tsgkit._restaurant cimport empty_restaurant, start_stops
 from tsgkit._rule_list cimport RuleEntry, add_entry, sort_list, start_list
@@ -44,9 +44,11 @@ cdef int build_state(RefinedState* state) except -1 nogil:
         state.n_longest = max(state.n_longest, length)
         state.n_most_nodes = max(state.n_most_nodes, n_nodes_of(&state.trees, tree))
     reserve_values(state, &state.at_work)
+    reserve_listing(state, &state.listing)
+    divide_labels(&state.trees, <symbol_t>(state.rules.first_symbol.size() - 1), &state.parts)
+    start_tracked(state)
     state.below.resize(n_nodes(&state.trees))
     state.stops_of_rule.resize(state.trees.rule_label.size())
-    state.tracked.first.resize(n_levels(&state.rules) + 1)
     return clear_seating(state)
 
 
@@ -57,6 +59,24 @@ cdef int reserve_values(const RefinedState* state, FragmentValues* at_work) exce
     at_work.values.resize(state.n_longest)
     fill(at_work.one_left, state.n_most_subcategories, 0.0)
     fill(at_work.one_right, state.n_most_subcategories, 0.0)
+    return 0
+
+
+cdef int reserve_listing(const RefinedState* state, RuleListing* listing) except -1 nogil:
+    """Room for the rules of any fragment."""
+    listing.rules.resize(state.n_most_nodes)
+    listing.fragments.resize(state.n_most_nodes)
+    listing.n_rules = 0
+    return 0
+
+
+cdef int start_tracked(RefinedState* state) except -1 nogil:
+    """No table is tracked."""
+    cdef int part
+    state.tracked.is_active = False
+    state.tracked.first.resize(n_levels(&state.rules) + 1)
+    for part in range(N_PARTS):
+        state.tracked.n_identities[part] = 0
     return 0
 
 
@@ -270,21 +290,20 @@ cdef int sort_rules(RefinedState* state) except -1 nogil:
     return 0
 
 
-cdef int list_rules(
-    const RefinedState* state, const Dish* dish, const int16_t* refinement, vector[RefinedRule]* rules
-) except -1 nogil:
-    """The refined rules of a dish, its root's first, with these subcategories of its internal nodes."""
-    cdef vector[pair[int32_t, symbol_t]] waiting    # fragments and the subcategories of their roots
+cdef void list_rules(
+    const RefinedState* state, const Dish* dish, const int16_t* refinement, RuleListing* listing
+) noexcept nogil:
     cdef const Fragment* fragment
-    cdef RefinedRule rule
+    cdef RefinedRule* rule
     cdef symbol_t subcategory[2]
     cdef symbol_t code
     cdef size_t item = 0
     cdef int side
-    rules.clear()
-    waiting.push_back(pair[int32_t, symbol_t](dish.fragment, subcategory_of(state, dish.symbol)))
-    while item < waiting.size():
-        fragment = &state.fragments.fragments[waiting[item].first]
+    listing.n_rules = 1
+    listing.fragments[0] = dish.fragment
+    listing.rules[0].parent = subcategory_of(state, dish.symbol)
+    while item < listing.n_rules:
+        fragment = &state.fragments.fragments[listing.fragments[item]]
         for side in range(2):
             code = fragment.right if side else fragment.left
             subcategory[side] = 0
@@ -293,12 +312,12 @@ cdef int list_rules(
             elif code >= 0:
                 subcategory[side] = refinement[0]
                 refinement += 1
-                waiting.push_back(pair[int32_t, symbol_t](code, subcategory[side]))
-        rule.rule, rule.parent = fragment.rule, waiting[item].second
-        rule.left, rule.right = subcategory[0], subcategory[1]
-        rules.push_back(rule)
+                listing.fragments[listing.n_rules] = code
+                listing.rules[listing.n_rules].parent = subcategory[side]
+                listing.n_rules += 1
+        rule = &listing.rules[item]
+        rule.rule, rule.left, rule.right = fragment.rule, subcategory[0], subcategory[1]
         item += 1
-    return 0
 
 
 cdef int list_internal_labels(const RefinedState* state, int32_t dish, vector[symbol_t]* labels) except -1 nogil:

@@ -10,10 +10,15 @@ from tsgkit._backoff cimport Address
 from tsgkit._random cimport Rng
 from tsgkit._refined_state cimport RefinedState
 
-# Track the table of the last entry of the log, whose customer has left; its number.
-cdef int32_t track_left(RefinedState* state, size_t entry, Rng* rng) except -1 nogil
-# The same for the entries of a rule from `mark` on, level by level; `below` is for where its customer sat.
-cdef int track_rule_left(RefinedState* state, size_t mark, int32_t* below, Rng* rng) except -1 nogil
+cdef inline int32_t first_tracked(const RefinedState* state, int32_t array, int32_t dish) noexcept nogil:
+    """A tracked table of a dish, or -1."""
+    if <size_t>dish >= state.tracked.first[array + 1].size():
+        return -1
+    return state.tracked.first[array + 1][dish]
+
+
+# Before a batch is frozen.
+cdef int reserve_tracked(RefinedState* state) except -1 nogil
 # Entries from `mark` on are of customers who sat down: some at tracked tables.
 cdef void track_seated(RefinedState* state, size_t mark, Rng* rng) noexcept nogil
 # Unseat the customer of a rule from these tables.

@@ -129,7 +129,11 @@ cdef inline int32_t n_tables_of_size(const Tables* tables, int32_t size) noexcep
 
 cdef inline int32_t draw_customer(const Tables* tables, Rng* rng) noexcept nogil:
     """The size of the table of a customer drawn uniformly."""
-    cdef int64_t target = <int64_t>rng.below(<uint64_t>tables.n_customers)
+    return size_at_customer(tables, <int64_t>rng.below(<uint64_t>tables.n_customers))
+
+
+cdef inline int32_t size_at_customer(const Tables* tables, int64_t target) noexcept nogil:
+    """The size of the table of a customer, counted from 0 through all tables, small ones first."""
     cdef size_t position
     for position in range(tables.by_size.size()):
         target -= <int64_t>tables.by_size[position].size * tables.by_size[position].n_tables

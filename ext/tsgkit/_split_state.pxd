@@ -18,13 +18,13 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libcpp.vector cimport vector
 
 from tsgkit._backoff cimport Address, BackOff, Place
+from tsgkit._label_parts cimport LabelParts
 from tsgkit._random cimport Rng
 from tsgkit._trees cimport BinaryTrees
 from tsgkit._types cimport index_t, symbol_t
 from tsgkit._worker_pool cimport WorkerPool
 
 cdef enum:
-    N_PARTS = 8       # of labels: as many threads can seat customers at a time; results depend on it
     NO_TABLE = -1
 
 cdef extern from "inline_vector.hpp" namespace "tsgkit" nogil:
@@ -74,9 +74,7 @@ cdef cppclass SplitState:
     vector[vector[int32_t]] nodes_of_block
     BackOff back_off                    # `by_size` of its cells is not used
     vector[vector[TableList]] tables    # per level and cell
-    # The nodes of every tree by part, and of every tree where those of each part begin, `N_PARTS + 1` numbers each.
-    vector[int32_t] part_nodes
-    vector[int32_t] part_start
+    LabelParts parts
     # Per node: what is proposed for its tree.
     vector[uint8_t] new_bit
     vector[int32_t] new_seat

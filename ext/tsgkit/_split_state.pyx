@@ -12,9 +12,10 @@ from tsgkit._backoff cimport (
     NOT_SEEN, BackOff, Level, add_log_class_shares, class_level, label_class_level, n_levels, n_rules,
     open_label_class_cells, open_restaurants, resample_label, resample_label_classes, restaurant_of, word_level,
 )
+from tsgkit._label_parts cimport divide_labels
 from tsgkit._random cimport RNG_SPLIT_HYPER, Rng, rng_for
 from tsgkit._restaurant cimport log_seating, table_counts
-from tsgkit._trees cimport n_nodes, n_trees
+from tsgkit._trees cimport n_nodes
 from tsgkit._types cimport index_t, symbol_t
 from tsgkit._vectors cimport fill
 
@@ -74,7 +75,7 @@ cdef int open_split(SplitState* s) except -1 nogil:
         s.nodes_of_block[number].push_back(<int32_t>node)
     open_restaurants(&s.back_off, &numberings.word_restaurant_label)
     open_cells(s)
-    divide_labels(s)
+    divide_labels(&s.trees, s.back_off.n_labels, &s.parts)
     fill(s.seat, n_nodes(&s.trees), <int32_t>NO_TABLE)
     fill(s.new_seat, n_nodes(&s.trees), <int32_t>NO_TABLE)
     fill(s.new_bit, n_nodes(&s.trees), <uint8_t>0)
@@ -156,58 +157,6 @@ cdef int open_cells(SplitState* s) except -1 nogil:
         here.cells.clear()
         here.cells.resize(here.restaurant_of_cell.size())
         s.tables[level].resize(here.restaurant_of_cell.size())
-    return 0
-
-
-# ---- parts ------------------------------------------------------------------------------------------------------
-
-cdef int divide_labels(SplitState* s) except -1 nogil:
-    """Divide the labels into parts with about as many nodes each, and sort the nodes of every tree by part."""
-    cdef vector[index_t] n_nodes_of_label
-    cdef vector[int32_t] part_of_label
-    cdef index_t node
-    fill(n_nodes_of_label, s.back_off.n_labels, <index_t>0)
-    for node in range(n_nodes(&s.trees)):
-        n_nodes_of_label[s.trees.label[node]] += 1
-    assign_parts(&n_nodes_of_label, &part_of_label)
-    return sort_nodes(s, &part_of_label)
-
-
-cdef int assign_parts(vector[index_t]* n_nodes_of_label, vector[int32_t]* part_of_label) except -1 nogil:
-    """The label with the most nodes goes to the part that has the fewest so far, and so on."""
-    cdef index_t load[N_PARTS]
-    cdef size_t label, largest, _label
-    cdef int part, smallest
-    for part in range(N_PARTS):
-        load[part] = 0
-    fill(part_of_label[0], n_nodes_of_label.size(), <int32_t>-1)
-    for _label in range(n_nodes_of_label.size()):
-        largest = n_nodes_of_label.size()
-        for label in range(n_nodes_of_label.size()):
-            if part_of_label[0][label] < 0 and (
-                    largest == n_nodes_of_label.size() or n_nodes_of_label[0][label] > n_nodes_of_label[0][largest]):
-                largest = label
-        smallest = 0
-        for part in range(1, N_PARTS):
-            if load[part] < load[smallest]:
-                smallest = part
-        part_of_label[0][largest] = smallest
-        load[smallest] += n_nodes_of_label[0][largest]
-    return 0
-
-
-cdef int sort_nodes(SplitState* s, const vector[int32_t]* part_of_label) except -1 nogil:
-    cdef index_t tree, node
-    cdef int part
-    s.part_nodes.clear()
-    s.part_start.clear()
-    for tree in range(n_trees(&s.trees)):
-        for part in range(N_PARTS):
-            s.part_start.push_back(<int32_t>s.part_nodes.size())
-            for node in range(s.trees.tree_start[tree], s.trees.tree_start[tree + 1]):
-                if part_of_label[0][s.trees.label[node]] == part:
-                    s.part_nodes.push_back(<int32_t>node)
-        s.part_start.push_back(<int32_t>s.part_nodes.size())
     return 0
 
 

@@ -23,13 +23,14 @@ from libcpp.vector cimport vector
 from tsgkit._backoff cimport (
     Address, BackOff, Level, Place, class_level, label_class_probability, predictive_at, word_level,
 )
+from tsgkit._label_parts cimport N_PARTS
 from tsgkit._prefetch cimport prefetch
 from tsgkit._random cimport RNG_SPLIT_TREE, RNG_SPLIT_TREE_ORDER, Rng, random_order, rng_for
 from tsgkit._restaurant cimport (
     LogProduct, Restaurant, Tables, denominator, log_of, log_product, multiply, new_weight, old_weight,
 )
 from tsgkit._split_seating cimport SeatingEntries, leave_node, roll_back, sit_rule, unseat_node
-from tsgkit._split_state cimport N_PARTS, Block, SplitState, fill_address, index_of, place_at, places_of
+from tsgkit._split_state cimport Block, SplitState, fill_address, index_of, place_at, places_of
 from tsgkit._trees cimport n_nodes_of, n_trees
 from tsgkit._types cimport index_t
 from tsgkit._worker_pool cimport worker_vector
@@ -95,7 +96,7 @@ cdef void order_items(Batch* work) noexcept nogil:
     for part in range(N_PARTS):
         n_nodes_of_part[part] = 0
     for item in range(work.size):
-        start = &work.s.part_start[work.trees[item] * (N_PARTS + 1)]
+        start = &work.s.parts.start[work.trees[item] * (N_PARTS + 1)]
         for part in range(N_PARTS):
             n_nodes_of_part[part] += start[part + 1] - start[part]
         before = item
@@ -207,19 +208,19 @@ cdef inline Rng rng_of(const Batch* work, int item, int purpose) noexcept nogil:
 
 cdef inline void leave_part(SplitState* s, index_t tree, int part, SeatingEntries* seatings) noexcept nogil:
     """Unseat a tree."""
-    cdef const int32_t* start = &s.part_start[tree * (N_PARTS + 1)]
+    cdef const int32_t* start = &s.parts.start[tree * (N_PARTS + 1)]
     cdef int32_t position
     for position in range(start[part + 1] - 1, start[part] - 1, -1):
-        leave_node(s, s.part_nodes[position], seatings)
+        leave_node(s, s.parts.nodes[position], seatings)
 
 
 cdef inline double unseat_part(SplitState* s, index_t tree, int part, SeatingEntries* seatings) noexcept nogil:
     """Unseat a tree; the log of the product of the predictive probabilities of its rules."""
-    cdef const int32_t* start = &s.part_start[tree * (N_PARTS + 1)]
+    cdef const int32_t* start = &s.parts.start[tree * (N_PARTS + 1)]
     cdef LogProduct product = log_product()
     cdef int32_t position
     for position in range(start[part + 1] - 1, start[part] - 1, -1):
-        multiply(&product, unseat_node(s, s.part_nodes[position], seatings))
+        multiply(&product, unseat_node(s, s.parts.nodes[position], seatings))
     return log_of(&product)
 
 
@@ -227,12 +228,12 @@ cdef inline double seat_part(
     SplitState* s, index_t tree, int part, Rng* rng, SeatingEntries* seatings
 ) noexcept nogil:
     """Seat a tree by its proposal; the log of the product of the predictive probabilities of its rules."""
-    cdef const int32_t* start = &s.part_start[tree * (N_PARTS + 1)]
+    cdef const int32_t* start = &s.parts.start[tree * (N_PARTS + 1)]
     cdef LogProduct product = log_product()
     cdef int32_t position, node
     cdef Address address
     for position in range(start[part], start[part + 1]):
-        node = s.part_nodes[position]
+        node = s.parts.nodes[position]
         fill_address(s, s.block_of[node], index_of(s, node, s.new_bit.data()), &address)
         multiply(&product, sit_rule(s, &address, rng, seatings, &s.new_seat[node]))
     return log_of(&product)
@@ -242,28 +243,28 @@ cdef inline double seat_part(
 # each says where the next one is to be found.
 
 cdef inline void prefetch_rules(const SplitState* s, index_t tree, int part) noexcept nogil:
-    cdef const int32_t* start = &s.part_start[tree * (N_PARTS + 1)]
+    cdef const int32_t* start = &s.parts.start[tree * (N_PARTS + 1)]
     cdef int32_t position, number
     for position in range(start[part], start[part + 1]):
-        number = s.block_of[s.part_nodes[position]]
+        number = s.block_of[s.parts.nodes[position]]
         prefetch(&s.blocks[number])
         prefetch(places_of(s, number))
 
 
 cdef inline void prefetch_cells(const SplitState* s, index_t tree, int part) noexcept nogil:
-    cdef const int32_t* start = &s.part_start[tree * (N_PARTS + 1)]
+    cdef const int32_t* start = &s.parts.start[tree * (N_PARTS + 1)]
     cdef int32_t position, cell
     for position in range(start[part], start[part + 1]):
-        cell = first_cell(s, s.part_nodes[position])
+        cell = first_cell(s, s.parts.nodes[position])
         prefetch(&s.tables[0][cell])
         prefetch(&s.back_off.levels[0].cells[cell])
 
 
 cdef inline void prefetch_tables(const SplitState* s, index_t tree, int part) noexcept nogil:
-    cdef const int32_t* start = &s.part_start[tree * (N_PARTS + 1)]
+    cdef const int32_t* start = &s.parts.start[tree * (N_PARTS + 1)]
     cdef int32_t position, node
     for position in range(start[part], start[part + 1]):
-        node = s.part_nodes[position]
+        node = s.parts.nodes[position]
         prefetch(s.tables[0][first_cell(s, node)].data() + s.seat[node])
 
 

@@ -7,7 +7,8 @@ Usage:
 Run it as ``python -m tools.bench.scaling``. With --measure it measures the time of sweeps and of parsing, and the
 memory, on growing parts of a treebank, each in a separate process, and writes the points to a file. Then it fits a
 power law to every quantity in the file, without the largest size, and compares its prediction for that size with the
-measurement. Last, it predicts the cost of larger jobs, one of them by simulating a cluster that loses workers.
+measurement. Last, it predicts the cost of larger jobs, and simulates two: trainings of several chains with several
+threads each on one machine, and parsing on a cluster that loses workers.
 
 Options:
   --points=FILE      The measured points [default: docs/results/scaling.tsv].
@@ -60,6 +61,11 @@ from . import from_checkout
 SPLITS = 4
 # Tokens in sections 2 to 21 of the Penn Treebank, and words of an average sentence.
 PENN_TOKENS, SENTENCE = 950_028, 24
+# Trainings that are simulated: numbers of trees, and of chains and of threads of each.
+TREES = (40_000, 1_000_000)
+CHAINS = ((1, 1), (1, 2), (1, 4), (1, 16), (16, 1), (16, 4))
+# The share of a sweep that one thread does alone (docs/results/srtsg.rst).
+SERIAL = {"split sweep": 0.04, "joint sweep": 0.26}
 MEMORY = "MB"
 # The measured quantities.
 QUANTITIES = {
@@ -292,6 +298,34 @@ def cost_rows(costs: Costs, largest: int) -> Iterator[tuple[str, ...]]:
         yield (f"a billion words, product of 16 of {name}", f"{product:.0f}", f"16 times {megabytes}")
 
 
+def with_threads(quantity: str, n_threads: int) -> float:
+    """The wall-clock time of a sweep with several threads, as a share of that with one (Amdahl's law)."""
+    return SERIAL[quantity] + (1 - SERIAL[quantity]) / n_threads
+
+
+def training_rows(laws: dict[str, Law], tokens_per_tree: float, cores: int) -> Iterator[tuple[str, ...]]:
+    """Trainings by the default schedule on one machine: chains wait until there are cores for all their threads."""
+    for n_trees in TREES:
+        tokens = round(n_trees * tokens_per_tree)
+        schedule = SrSettings().for_size(tokens).schedule
+        n_sweeps = {
+            "split sweep": schedule.splits * schedule.split_iterations,
+            "joint sweep": schedule.joint_iterations,
+        }
+        for n_chains, n_threads in CHAINS:
+            if n_threads > cores:
+                continue
+            seconds = sum(
+                number * laws[name].at(tokens) * with_threads(name, n_threads) for name, number in n_sweeps.items()
+            )
+            at_a_time = min(n_chains, cores // n_threads)
+            rounds = -(-n_chains // at_a_time)
+            yield (
+                *(f"{n_trees:,}", str(n_chains), str(n_threads), f"{rounds * seconds / 3600:.2f}"),
+                f"{at_a_time * laws[MEMORY].at(tokens):.0f}",
+            )
+
+
 @dataclass(frozen=True)
 class Cluster:
     """Workers that take chunks of sentences; the chunk of a lost worker is parsed again by another."""
@@ -348,9 +382,13 @@ def report(points: list[Point], arguments: dict[str, Any]) -> Iterator[str]:
     laws = {name: Law.fit(own) for name, own in by_quantity.items()}
     yield "\npredicted costs\n"
     yield columns(("job", "core-hours", "MB"), list(cost_rows(Costs(laws), sizes[-1][1])))
+    cores = integer(arguments, "--cores", 1)
+    yield f"\ntrainings by the default schedule on {cores} cores\n"
+    per_tree = sizes[-1][1] / sizes[-1][0]
+    yield columns(("trees", "chains", "threads", "hours", "MB"), list(training_rows(laws, per_tree, cores)), 0)
     cluster = Cluster(
         machines=integer(arguments, "--machines", 1),
-        cores=integer(arguments, "--cores", 1),
+        cores=cores,
         chunk=integer(arguments, "--chunk", 1),
         losses=number(arguments, "--losses", 0, 1),
         seed=integer(arguments, "--seed", 0),
