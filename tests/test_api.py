@@ -217,6 +217,17 @@ def test_parses_are_scored_as_their_trees(cfg):
         tsgkit.evaluate(gold, gold * 2)
 
 
+def test_parameters_that_do_not_fit_are_warned_of(cfg, tmp_path):
+    gold = ["(TOP (S (NP (PRP I)) (VP (VBD ran)) (PUNCT .)))"] * 20
+    with pytest.warns(UserWarning, match="no word of gold has a tag that the parameters delete"):
+        tsgkit.evaluate(gold, gold)
+    with pytest.warns(UserWarning, match="no word of .* has a tag that the parameters delete"):
+        cfg.evaluate(gold)
+    (tmp_path / "mine.prm").write_text("DELETE_LABEL PUNCT\nDELETE_LABEL KOMMA\n")
+    with pytest.warns(UserWarning, match="the parameters delete KOMMA, which occurs neither"):
+        assert tsgkit.evaluate(gold, gold, tmp_path / "mine.prm").f1 == 100
+
+
 def test_reprs_are_one_line(cfg):
     model = cfg.model
     shown = [cfg, model, model.stages[0], model.grammar, model.preparation.lexicon, cfg.parser, cfg.evaluation_]

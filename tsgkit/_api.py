@@ -18,6 +18,7 @@ from tsgkit.drawing._arcs import ArcDrawing
 from tsgkit.errors import UsageError
 from tsgkit.evaluation import Evaluation, Parameters
 from tsgkit.evaluation import evaluate as evaluate_lines
+from tsgkit.evaluation._evalb import parameter_warnings
 from tsgkit.evaluation._parameters import DEFAULT_PARAMETERS, parameters_named
 from tsgkit.models._model import AnyModel, Model
 from tsgkit.parsing._base import Sentence, require_sentences
@@ -249,6 +250,8 @@ def evaluate(
         if problem.kind in ("gold longer", "test longer"):  # never meant
             warnings.warn(f"{problem.location}: {problem.message}", stacklevel=2)
             break
+    for warning in parameter_warnings(result):
+        warnings.warn(warning, stacklevel=2)
     return result
 
 

@@ -26,6 +26,7 @@ from tsgkit._estimator_parameters import (
 from tsgkit._settings import Checked
 from tsgkit.errors import NotFittedError, TreebankError, UsageError, did_you_mean
 from tsgkit.evaluation import Evaluation, Parameters
+from tsgkit.evaluation._evalb import parameter_warnings
 from tsgkit.inference._budget import within
 from tsgkit.inference._chains import Plan
 from tsgkit.inference._loop import RunInMemory
@@ -396,7 +397,10 @@ class Estimator:
         held_out = list(read_trees(trees, treebank=self._preset))
         if not held_out:
             raise TreebankError("there are no trees to score")
-        return held_out_score(self.model, held_out, self.parsing, params=params, threads=self.threads)
+        evaluation = held_out_score(self.model, held_out, self.parsing, params=params, threads=self.threads)
+        for warning in parameter_warnings(evaluation):
+            warnings.warn(warning, stacklevel=2)
+        return evaluation
 
     # ---- what was learned ------------------------------------------------------------------------------
 

@@ -284,7 +284,7 @@ def parameter_warnings(evaluation: Evaluation) -> Iterator[str]:
         listed = " ".join(parameters.delete_labels)
         yield (
             f"no word of {evaluation.gold_name} has a tag that the parameters delete ({listed}): punctuation counts as"
-            " words; --params=FILE names the tags of your treebank"
+            " words; --params=FILE, in Python params, names the tags of your treebank"
         )
     elif unused and parameters not in map(load_parameters, BUNDLED):
         yield f"the parameters delete {' '.join(unused)}, which occurs neither in the gold trees nor in the parses"
