@@ -70,23 +70,84 @@ def test_models_that_do_not_go_together(tsgkit, tmp_path, english, source, messa
         assert (done.stdout, message in done.stderr) == ("", True), done.stderr
 
 
-def addresses_of_loaded_modules():
-    """How many bytes of addresses a process takes before it runs ``tsgkit parse``; more while it loads the modules."""
-    code = "import tsgkit._tools.parse; print(open('/proc/self/status').read().split('VmPeak:')[1].split()[0])"
+def addresses_of_loaded_modules(name):
+    """How many bytes of addresses a process takes before it runs a command; more while it loads the modules."""
+    code = f"import tsgkit._tools.{name}; print(open('/proc/self/status').read().split('VmPeak:')[1].split()[0])"
     return int(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout) << 10
+
+
+# Megabytes of addresses above those of the loaded modules.
+SOME_LIMITS = (1, 4, 12, 24, 64, 1024)
+ALL_LIMITS = (*range(1, 40, 3), *range(40, 120, 10), *range(120, 361, 80), 2048)
+
+
+def outcomes_under_limits(folder, command, limits, output=None):
+    """The exit codes of a command under each limit: success, or lack of memory.
+
+    Its results are the same as without a limit; where memory is lacking, stdout has those of the first sentences, line
+    by line, and a file nothing.
+    """
+
+    def results(**limit):
+        (done,) = run_forked([command], folder, TEXT, **limit)
+        made = folder / output if output else None
+        content = made.read_bytes() if made and made.exists() else b""
+        for left in folder.glob(f"{output}*") if output else ():
+            left.unlink()
+        return done, content
+
+    (whole, expected), codes = results(), []
+    loaded = addresses_of_loaded_modules(command[0])
+    for more in limits:
+        done, found = results(**memory_limit(loaded + (more << 20)))
+        assert done.returncode in (0, EXIT_MEMORY), (more, done)
+        assert "Traceback" not in done.stderr
+        if done.returncode == 0:
+            assert (done.stdout, found) == (whole.stdout, expected), more
+        else:
+            assert whole.stdout.startswith(done.stdout), more
+            assert done.stdout[-1:] in ("", "\n"), more
+            assert not found, more
+        codes.append(done.returncode)
+    return codes
 
 
 @needs_proc
 def test_little_memory_gives_the_same_trees_or_none(folder, english):
-    """Under a limit of addresses: the same bytes, or the exit code of lacking memory and nothing on stdout."""
-    command = ["parse", "-q", english.name]
-    (whole,) = run_forked([command], folder, TEXT)
-    assert whole.stdout.count("\n") == 2
-    codes, loaded = set(), addresses_of_loaded_modules()
-    for more in (1, 4, 12, 24, 64, 1024):
-        (done,) = run_forked([command], folder, TEXT, **memory_limit(loaded + (more << 20)))
-        assert done.returncode in (0, EXIT_MEMORY), (more, done)
-        assert done.stdout == (whole.stdout if done.returncode == 0 else ""), more
-        assert "Traceback" not in done.stderr
-        codes.add(done.returncode)
-    assert codes == {0, EXIT_MEMORY}
+    assert set(outcomes_under_limits(folder, ["parse", "-q", english.name], SOME_LIMITS)) == {0, EXIT_MEMORY}
+
+
+@pytest.fixture(scope="module")
+def refined(folder):
+    options = ["-q", "--splits=2", "--split-iterations=4", "--joint-iterations=2", "village:train", "-o", "refined"]
+    assert run_here(["train", *options], folder).returncode == 0
+    return folder / "refined"
+
+
+@pytest.mark.slow
+@needs_proc
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["refined", "--threads=2"],
+        ["refined", "--kbest=20", "--confidence", "--scores"],
+        ["refined", "--objective=mpp", "--threshold=0"],
+        ["refined", "en", "--product=trees"],
+        ["en", "--objective=mer-sampled"],
+    ],
+    ids=" ".join,
+)
+def test_no_limit_of_memory_gives_other_trees(folder, english, refined, options):
+    codes = outcomes_under_limits(folder, ["parse", "-q", *options], ALL_LIMITS)
+    assert (codes[0], codes[-1]) == (EXIT_MEMORY, 0)
+
+
+@pytest.mark.slow
+@needs_proc
+@pytest.mark.parametrize("kind", ["cfg", "tsg", "insertion", "srtsg"])
+def test_no_limit_of_memory_gives_another_model(folder, kind):
+    sweeps = {"cfg": [], "srtsg": ["--splits=1", "--split-iterations=2", "--joint-iterations=2"]}
+    options = sweeps.get(kind, ["--iterations=2"])
+    command = ["train", "-q", "--force", f"--model={kind}", *options, "village:dev", "-o", "model"]
+    codes = outcomes_under_limits(folder, command, ALL_LIMITS[::3], "model")
+    assert (codes[0], codes[-1]) == (EXIT_MEMORY, 0)

@@ -1,5 +1,6 @@
 """Processes that end with their parents, and tasks that kill their own process and no other."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -7,11 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from processes import needs_proc, wait_until
+from processes import descendants, needs_proc, wait_until
 
 from tsgkit.distributed._base import Outcome
 from tsgkit.distributed._isolation import how_it_ended, rescued, run_isolated
-from tsgkit.errors import UsageError
+from tsgkit.errors import EXIT_INTERRUPTED, UsageError
 
 SPAWNED = """
 import multiprocessing, sys, time
@@ -46,6 +47,28 @@ def is_alive(pid):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+@needs_proc
+def test_an_early_interrupt_is_for_the_parent_alone(tmp_path):
+    """A terminal sends Ctrl-C to all processes of a command, also to those that still load their modules."""
+    options = ["-q", "--model=tsg", "--iterations=100000", "--chains=2", "--jobs=2", "village:dev", "-o", "m"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tsgkit", "train", *options],
+        cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509 - no threads
+    )  # fmt: skip
+
+    def is_loading():
+        maps = [Path(f"/proc/{pid}/maps") for pid in descendants(process.pid, "spawn_main")]
+        with contextlib.suppress(OSError):
+            return any("/tsgkit/" in path.read_text() for path in maps)
+
+    wait_until(is_loading, process)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=600)
+    assert process.returncode == EXIT_INTERRUPTED
+    assert said.splitlines() == ["tsgkit: interrupted; --resume continues from there (chain 1: 0%, 2: 0%)"]
 
 
 @needs_proc

@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from tsgkit.distributed._base import ChunkTask, Outcome, Rescue, Shared
-from tsgkit.distributed._orphans import watch_parent
+from tsgkit.distributed._orphans import leaving_interrupts_to_parent, watch_parent
 
 CHILD = "from tsgkit.distributed._isolation import serve; import sys; serve(int(sys.argv[1]))"
 
@@ -59,12 +59,13 @@ class Child:
     def __init__(self, task: ChunkTask, shared: Shared) -> None:
         self.connection, other = Pipe()
         try:
-            self.process = subprocess.Popen(
-                [sys.executable, "-c", CHILD, str(other.fileno())],
-                pass_fds=[other.fileno()],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-            )
+            with leaving_interrupts_to_parent():
+                self.process = subprocess.Popen(
+                    [sys.executable, "-c", CHILD, str(other.fileno())],
+                    pass_fds=[other.fileno()],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                )
         finally:
             other.close()
         self.connection.send((task, shared))

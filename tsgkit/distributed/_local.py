@@ -23,7 +23,7 @@ from tsgkit.distributed._base import (
 )
 from tsgkit.distributed._hub import HubBackend, HubLink
 from tsgkit.distributed._isolation import how_it_ended
-from tsgkit.distributed._orphans import end_with_parent
+from tsgkit.distributed._orphans import end_with_parent, leaving_interrupts_to_parent
 
 # How long the answer of a process that has ended may be on its way.
 SECONDS_FOR_ANSWERS = 60.0
@@ -93,7 +93,8 @@ class Answers:
 def started(task: Task, shared: Shared, item: Any, link: HubLink) -> SpawnProcess:
     context = multiprocessing.get_context("spawn")
     process = context.Process(target=run_in_process, args=(task, shared, item, link), daemon=True)
-    process.start()
+    with leaving_interrupts_to_parent():
+        process.start()
     return process
 
 

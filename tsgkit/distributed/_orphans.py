@@ -1,4 +1,4 @@
-"""Processes that end with the process that started them, however that ends."""
+"""Processes that end with the process that started them, however that ends, and leave Ctrl-C to it."""
 
 import contextlib
 import ctypes
@@ -8,10 +8,30 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from multiprocessing import resource_tracker
 from multiprocessing.connection import wait
 
 SECONDS_BETWEEN_LOOKS = 0.1
 PR_SET_PDEATHSIG = 1  # of Linux's prctl
+
+
+@contextlib.contextmanager
+def leaving_interrupts_to_parent() -> Iterator[None]:
+    """Keep Ctrl-C from the processes that are started in this block, from their first instruction on.
+
+    A terminal sends it to them, too, and an interpreter that has not come far would print a traceback. For this process
+    it is only put off. Where a system cannot do this, nothing is changed.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # later, its start would let signals in again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def end_with_parent() -> None:
