@@ -17,7 +17,6 @@ from docopt import DocoptExit, docopt
 
 from tsgkit import __version__
 from tsgkit._interruption import interruptible
-from tsgkit._misuse import misuse
 from tsgkit._overwriting import files_of_a_job
 from tsgkit._standard_streams import discard_stdout, replace_closed_streams
 from tsgkit._usage import DEFAULT, command_names, summary, usage_text
@@ -95,6 +94,8 @@ def parse_arguments(usage: str | None, argv: Sequence[str]) -> dict[str, Any]:
     try:
         return dict(docopt(text, argv=[*words, *argv], version=f"tsgkit {__version__}"))
     except DocoptExit as error:
+        from tsgkit._misuse import misuse  # noqa: PLC0415 - only errors need it
+
         problem = misuse(text, argv) or "the arguments do not fit the usage"
         shown = " ".join(["tsgkit", *words])
         lines = (line for line in str(error.usage).splitlines() if "--help" not in line)

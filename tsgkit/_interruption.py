@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -54,14 +53,14 @@ class Abandoned(Exception):
     """A call was given up because its job should stop; it still runs in its thread."""
 
 
-@dataclass
 class Call:
     """A call in another thread."""
 
-    function: Callable[[], Any]
-    value: Any = None
-    error: BaseException | None = None
-    is_done: threading.Event = field(default_factory=threading.Event)
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self.function = function
+        self.value: Any = None
+        self.error: BaseException | None = None
+        self.is_done = threading.Event()
 
     def run(self) -> None:
         try:

@@ -10,7 +10,6 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tsgkit.errors import OverwriteError
@@ -33,14 +32,14 @@ class JobFile(NamedTuple):
         return identity_of(self.file) == identity
 
 
-@dataclass
 class JobFiles:
     """The files of a job: inputs and outputs by their identities."""
 
-    inputs: dict[Identity, JobFile] = field(default_factory=dict)
-    outputs: dict[Identity, JobFile] = field(default_factory=dict)
-    # Files that the job may replace whatever they hold: the user has asked to, or the job itself has written them.
-    replaceable: set[str] = field(default_factory=set)
+    def __init__(self) -> None:
+        self.inputs: dict[Identity, JobFile] = {}
+        self.outputs: dict[Identity, JobFile] = {}
+        # Files that the job may replace whatever they hold: the user has asked to, or the job itself has written them.
+        self.replaceable: set[str] = set()
 
 
 current: JobFiles | None = None

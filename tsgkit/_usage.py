@@ -7,11 +7,9 @@ what shells complete, and what a wrong command line is compared with.
 import importlib
 import pkgutil
 import re
-import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from tsgkit import _plugins
 from tsgkit.registry import Registry
@@ -37,8 +35,7 @@ FILES = ("A", "B", "FILE", "FOLDER", "GOLD", "MODEL", "RULES", "SET", "TEST", "T
 WORD = r"[\w-]+"
 
 
-@dataclass(frozen=True)
-class OptionText:
+class OptionText(NamedTuple):
     """An option as the usage text describes it.
 
     Attributes
@@ -71,8 +68,7 @@ class OptionText:
         return self.value in FILES and (not self.choices or "file" in self.description)
 
 
-@dataclass(frozen=True)
-class CommandText:
+class CommandText(NamedTuple):
     """A command as its usage text describes it.
 
     Attributes
@@ -87,9 +83,9 @@ class CommandText:
 
     name: str
     summary: str
-    options: list[OptionText] = field(default_factory=list)
-    words: list[str] = field(default_factory=list)
-    takes_files: bool = False
+    options: list[OptionText]
+    words: list[str]
+    takes_files: bool
 
 
 def listed_choices(description: str) -> list[str]:
@@ -207,6 +203,8 @@ def with_choices(usage: str | None, **choices: Sequence[str]) -> str:
 
 def wrapped_option(line: str) -> str:
     """The line of an option on several lines, its description indented as on the first; a default is not broken."""
+    import textwrap  # noqa: PLC0415 - few texts have such a line
+
     description = re.match(r" *\S+(?: \S+)*  +", line)
     parts = textwrap.wrap(
         line.replace("[default: ", "[default:\0"),
