@@ -29,7 +29,7 @@ RELAXATIONS = (1.0, 1e-3, 1e-6)
 SMALLEST_POSTERIOR = 1e-5
 # What has less than this part of the smallest share that is asked for is left out on the way there: for pruning, and
 # for posteriors that are compared with each other.
-NEGLIGIBLE_FOR_PRUNING, NEGLIGIBLE = 0.1, 1e-3
+NEGLIGIBLE_FOR_PRUNING, NEGLIGIBLE = 0.3, 1e-3
 
 
 class Cascade:
