@@ -2,6 +2,7 @@
 
 import os
 import resource
+import signal
 import subprocess
 import time
 from collections.abc import Callable
@@ -25,6 +26,11 @@ def memory_limit(most_bytes: int, environment: dict[str, str] | None = None) -> 
         return {"env": {**environment, "ASAN_OPTIONS": f"{environment.get('ASAN_OPTIONS', '')}:{options}"}}
     limit = (most_bytes, most_bytes)
     return {"env": environment, "preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_AS, limit)}
+
+
+def hear_interrupts() -> None:
+    """For a new process: jobs in the background of a shell ignore Ctrl-C, and so would what they start."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def unsanitized() -> dict[str, str]:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from processes import descendants, needs_proc, wait_until
+from processes import descendants, hear_interrupts, needs_proc, wait_until
 
 from tsgkit._archive import read_archive
 from tsgkit._tools import parse as parse_command
@@ -27,7 +27,7 @@ from tsgkit.treebank import load
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cluster")]
 
 SENTENCES = [f"{' '.join(tree.leaves())}\n" for tree in load("village", "dev")]
-N_LINES = 300
+N_LINES = 800  # so many that a job is at work for a while
 SECONDS = 600  # only a job that hangs takes so long
 
 
@@ -51,7 +51,7 @@ def start_parsing(folder, output, *options):
         ],
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509 - no threads
+        preexec_fn=hear_interrupts,  # noqa: PLW1509 - no threads
     )
 
 
@@ -249,7 +249,7 @@ def test_ctrl_c_stops_chains_on_a_cluster(cluster, tmp_path):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509 - no threads
+        preexec_fn=hear_interrupts,  # noqa: PLW1509 - no threads
     )
     wait_until(lambda: list(tmp_path.glob("m.checkpoint.chain*")), process)
     process.send_signal(signal.SIGINT)

@@ -7,7 +7,7 @@ import sys
 import threading
 
 import pytest
-from processes import wait_until
+from processes import hear_interrupts, wait_until
 
 from tsgkit import _interruption
 from tsgkit._interruption import Abandoned, Background, has_abandoned, interruptible
@@ -103,7 +103,7 @@ def test_ctrl_c_in_an_iteration_that_does_not_end(tmp_path, tsgkit, options):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509 - no threads
+        preexec_fn=hear_interrupts,  # noqa: PLW1509 - no threads
     )
     for _ in range(2 if options else 1):
         assert process.stdout.readline() == "now\n"

@@ -9,6 +9,7 @@ import sys
 import time
 
 import pytest
+from processes import hear_interrupts
 
 from tsgkit._tools import train as train_command
 from tsgkit.treebank import Cleaning, load
@@ -21,11 +22,6 @@ def model(tmp_path_factory):
     path = tmp_path_factory.mktemp("trained") / "village.model"
     assert train_command.main(["--model=cfg", "--quiet", f"--output={path}", "village:train"]) == 0
     return path
-
-
-def hear_interrupts():
-    """Jobs in the background of a shell ignore Ctrl-C, and so would what they start."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
@@ -57,7 +53,7 @@ def test_interrupted(process):
     process.stdin.flush()
     assert process.stdout.readline().startswith(b"(TOP (S ")
     process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=30)
+    _, error = process.communicate(timeout=600)
     assert process.returncode == 130
     assert error == b"tsgkit: interrupted\n"
 
@@ -79,7 +75,7 @@ def test_interrupted_at_work(model, tmp_path, threads):
     while not written(tmp_path) and time.monotonic() < deadline:
         time.sleep(0.02)
     started.send_signal(signal.SIGINT)
-    _, error = started.communicate(timeout=60)
+    _, error = started.communicate(timeout=600)
     assert (started.returncode, error) == (130, b"tsgkit: interrupted\n")
     assert sorted(os.listdir(tmp_path)) == ["input", "output.partial", "output.partial.json"]
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from processes import descendants, needs_proc, wait_until
+from processes import descendants, hear_interrupts, needs_proc, wait_until
 
 from tsgkit.distributed._base import Outcome
 from tsgkit.distributed._isolation import how_it_ended, rescued, run_isolated
@@ -56,7 +56,7 @@ def test_an_early_interrupt_is_for_the_parent_alone(tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-m", "tsgkit", "train", *options],
         cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509 - no threads
+        preexec_fn=hear_interrupts,  # noqa: PLW1509 - no threads
     )  # fmt: skip
 
     def is_loading():

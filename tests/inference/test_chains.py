@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from processes import descendants, needs_proc, wait_until
+from processes import descendants, hear_interrupts, needs_proc, wait_until
 
 from tsgkit._archive import read_archive
 from tsgkit._locks import sole_writer
@@ -171,7 +171,7 @@ def start(folder, *options):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509 - no threads
+        preexec_fn=hear_interrupts,  # noqa: PLW1509 - no threads
     )
 
 

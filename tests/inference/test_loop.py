@@ -10,6 +10,7 @@ import time
 
 import numpy as np
 import pytest
+from processes import hear_interrupts, wait_until
 
 from tsgkit.errors import ArchiveError, UsageError
 from tsgkit.inference._checkpoint import Checkpoint, checkpoint_path, corpus_digest
@@ -121,12 +122,17 @@ def test_ctrl_c_leaves_a_usable_model(tmp_path, tsgkit):
         "--output=m.npz",
         "village:dev",
     ]
-    process = subprocess.Popen(arguments, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    while not checkpoint_path(tmp_path / "m.npz").exists():
-        time.sleep(0.01)
+    process = subprocess.Popen(
+        arguments,
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=hear_interrupts,  # noqa: PLW1509 - no threads
+    )
+    wait_until(lambda: checkpoint_path(tmp_path / "m.npz").exists(), process)
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
-    _, talk = process.communicate(timeout=60)
+    _, talk = process.communicate(timeout=600)
     assert process.returncode == 130
     assert "interrupted after" in talk
     assert "Traceback" not in talk

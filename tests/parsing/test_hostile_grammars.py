@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from commands import run_forked
 from fuzz import grammars
-from processes import memory_limit, wait_until
+from processes import hear_interrupts, memory_limit, wait_until
 
 from tsgkit.grammar._components import LARGEST_CYCLE
 from tsgkit.parsing import Parser
@@ -133,7 +133,7 @@ def test_interrupting_a_sentence(threads, tmp_path):
     command = [sys.executable, "-m", "tsgkit", "parse", "-q", f"--threads={threads}", "--max-memory=4000"]
     with subprocess.Popen(
         [*command, str(tmp_path / "hostile.model")], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True,
+        stderr=subprocess.PIPE, text=True, preexec_fn=hear_interrupts,  # noqa: PLW1509 - no threads
     ) as process:  # fmt: skip
         process.stdin.write(" ".join("abc"[number % 3] for number in range(150)) + "\n")
         process.stdin.close()

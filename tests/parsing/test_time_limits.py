@@ -160,7 +160,7 @@ def test_cancelling_from_another_thread(slow_model):
     thread.start()
     time.sleep(0.1)
     limit.cancel()
-    thread.join(timeout=60)
+    thread.join(timeout=600)
     assert not thread.is_alive()
     assert len(raised) == 1
 
@@ -178,7 +178,7 @@ def test_threads_are_prepared_for_exceptions():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=60)
+        thread.join(timeout=600)
     assert not any(thread.is_alive() for thread in threads)
 
 

@@ -68,7 +68,7 @@ def serving(*arguments):
         yield f"http://127.0.0.1:{port}/"
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=600)
 
 
 @pytest.fixture(scope="module")

@@ -63,12 +63,12 @@ class Running:
         return [answer]
 
     def connect(self, start=b"", source="127.0.0.1"):
-        connection = socket.create_connection(("127.0.0.1", self.port), timeout=60, source_address=(source, 0))
+        connection = socket.create_connection(("127.0.0.1", self.port), timeout=600, source_address=(source, 0))
         connection.sendall(start)
         return connection
 
     def ask(self, path="/", body=None, headers=None):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
         connection.request("POST" if body else "GET", path, body, headers or {})
         response = connection.getresponse()
         content = response.read()
@@ -98,7 +98,7 @@ def running(**options):
         started.close()
 
 
-def wait_for(condition, seconds=60):
+def wait_for(condition, seconds=600):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "nothing happened"
@@ -159,7 +159,7 @@ def test_bytes_now_and_then_do_not_extend_a_deadline(stage, start, piece):
 def test_deadlines_are_for_each_request():
     """A connection may live longer than the deadline of a request."""
     with running(limits={"header_timeout": 1.0, "body_timeout": 1.0}) as server:
-        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=600)
         end = time.monotonic() + 3.0
         while time.monotonic() < end:
             connection.request("POST", "/", b"3", {"Content-Type": "text/plain"})
@@ -288,11 +288,11 @@ def serving(model, *options):
         yield process, int(found[1])
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=600)
 
 
 def parse(port):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=600)
     connection.request(
         "POST", "/api/parse", json.dumps({"text": "The old man smiled ."}), {"Content-Type": "application/json"}
     )
@@ -318,7 +318,7 @@ def test_crowds_of_slow_clients(paths, many_descriptors, n_clients, start):
     options = ("--header-timeout=3600", "--body-timeout=3600")
     with serving(paths["cfg"], *options) as (process, port), ExitStack() as stack:
         for number in range(n_clients):
-            connection = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=60))
+            connection = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=600))
             with suppress(OSError):  # refused, or closed to make room
                 connection.sendall(start)
             if number % 100 == 99:
