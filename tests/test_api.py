@@ -65,6 +65,22 @@ def test_the_page_lists_the_names_of_a_module(module):
         assert name.isupper() or value.__doc__, f"{module}.{name} has no docstring"
 
 
+PARSERS = {"Parser": {"model"}, "ProductParser": set(), "KnownTreeParser": {"best"}}
+
+
+@pytest.mark.parametrize("name", PARSERS)
+def test_parsers_have_no_more_names_than_their_interface(cfg, name):
+    from tsgkit.parsing._base import SentenceParser  # noqa: PLC0415
+
+    made = {
+        "Parser": lambda: cfg.parser,
+        "ProductParser": lambda: ProductParser([cfg, cfg]),
+        "KnownTreeParser": lambda: tsgkit.parsing.KnownTreeParser(cfg.model.grammar),
+    }[name]()
+    interface = {"grammar"} if name == "KnownTreeParser" else {*dir(SentenceParser), "settings"}
+    assert {each for each in dir(made) if not each.startswith("_")} - interface == PARSERS[name]
+
+
 def test_the_page_lists_all_groups_of_entry_points():
     sources = "".join(map(text_of, SOURCES))
     used = re.findall(r'^[A-Z_]+: Registry.* = Registry\(\s*"[\w -]+",\s*"(tsgkit\.\w+)"', sources, re.MULTILINE)

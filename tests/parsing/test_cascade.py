@@ -126,10 +126,10 @@ def test_the_two_shares_that_pruning_goes_by(objective):
 
 def test_pruning_looks_at_less(model, dev):
     parser = Parser(model)
-    engine = Engine(parser.cascade, parser.settings)
+    engine = Engine(parser._cascade, parser.settings)
     words = max(dev, key=len)
     symbols = model.preparation.vocabulary_words(words)
-    entries = [table.entries(symbols) for table in parser.tables]
+    entries = [table.entries(symbols) for table in parser._tables]
     coarse = engine.charts[0]
     coarse.fill(*entries[0])
     coarse.fill_outside()
@@ -144,13 +144,13 @@ def test_only_probable_spans_are_looked_at(model, dev):
     parser = Parser(model)
     words = max(dev, key=len)
     n_cells = len(words) * (len(words) + 1) // 2
-    n_open = [parser.with_settings(closing=closing).entries(words).open_cells.count() for closing in (1e-4, 1e-2, 0.5)]
+    n_open = [parser.with_settings(closing=closing)._entries(words).open_cells.count() for closing in (1e-4, 1e-2, 0.5)]
     assert n_cells > n_open[0] > n_open[1] > n_open[2]
     assert n_open[1] < n_cells / 2
     for changes in ({"closing": 0.0}, {"threshold": 0.0}):
-        assert parser.with_settings(**changes).entries(words).open_cells is None
+        assert parser.with_settings(**changes)._entries(words).open_cells is None
     one_grammar = replace(model, stages=[Stage(model.grammar)])
-    assert Parser(one_grammar).entries(words).open_cells is None
+    assert Parser(one_grammar)._entries(words).open_cells is None
 
 
 def test_without_closing_the_search_is_that_of_a_model_without_it(model, dev):
@@ -170,7 +170,7 @@ def test_a_sentence_whose_cells_are_all_closed_is_parsed_all_the_same(model, dev
     hostile = replace(model, closing=replace(model.closing, lengths=lengths))
     closed, opened = Parser(hostile, pruning=pruning), Parser(model, pruning=pruning, closing=0.0)
     for words in (words for words in dev[:25] if len(words) > 3):
-        assert closed.entries(words).open_cells.count() == len(words) + 1
+        assert closed._entries(words).open_cells.count() == len(words) + 1
         one, other = closed.analyse(words), opened.analyse(words)
         assert (one.tree, one.fallback) == (other.tree, other.fallback)
 

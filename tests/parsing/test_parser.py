@@ -397,7 +397,7 @@ def test_the_bound_has_the_formula_of_the_manual(dev):
     parser = Parser(village_model(Binarization("right", 0)), objective="mpd")
     for words in (dev[0], list(itertools.chain.from_iterable(dev[:12]))):
         parser.analyse(words)
-        chart, grammar, n_words = parser.idle_engines.get().chart, parser.grammar(), len(words)
+        chart, grammar, n_words = parser._idle_engines.get().chart, parser.grammar(), len(words)
         spans = itertools.combinations(range(n_words + 1), 2)
         items = {(span, symbol) for span in spans for symbol in chart.inside_values(*span)}
         starts = {(start, symbol) for (start, _), symbol in items}

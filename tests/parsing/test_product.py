@@ -111,18 +111,18 @@ def test_trees_are_different_and_ordered(models, kind):
 
 def test_the_first_model_guides_the_others(models):
     parser = ProductParser([models[2], models[1], models[2]])
-    assert [projection is not None for projection in parser.guided_from] == [False, True, True]
+    assert [projection is not None for projection in parser._guided_from] == [False, True, True]
     n_pruned = 0
     for sentence in map(str.split, SENTENCES):
-        entries = [member.entries(sentence) for member in parser.members]
-        first = parser.vote(0, entries[0])
+        entries = [member._entries(sentence) for member in parser._members]
+        first = parser._vote(0, entries[0])
         # A model guided by another loses what that one holds for improbable; guided by itself, next to nothing.
         for place, most in ((1, 1.0), (2, 0.05)):
-            free, guided = (parser.vote(place, entries[place], mask=mask) for mask in (None, first.mask))
+            free, guided = (parser._vote(place, entries[place], mask=mask) for mask in (None, first.mask))
             assert free.log_total - most < guided.log_total < free.log_total + most
             n_pruned += len(guided.forest.rules) < len(free.forest.rules)
     assert n_pruned
-    assert ProductParser([models[2]] * 2, threshold=0.0).guided_from == [None, None]
+    assert ProductParser([models[2]] * 2, threshold=0.0)._guided_from == [None, None]
 
 
 @pytest.mark.parametrize("kind", ["rules", "trees"])
@@ -149,13 +149,13 @@ def test_idle_threads_take_models(models):
     """A sentence alone is worked at by several threads, unless they have something else to do."""
     parser = ProductParser([*models, *models])
     places = Counter()
-    vote = parser.vote
+    vote = parser._vote
 
     def watched(place, *arguments, **options):
         places[threading.current_thread().name] += 1
         return vote(place, *arguments, **options)
 
-    parser.vote = watched
+    parser._vote = watched
     is_done = threading.Event()
     with ThreadPoolExecutor(1, thread_name_prefix="pool") as pool:
         busy = pool.submit(is_done.wait)
@@ -200,13 +200,13 @@ def test_search_errors(models, kind):
 def test_settings_reach_every_vote(models):
     parser = ProductParser(models, threshold=0.1, tags="hard")
     changed = parser.with_settings(threshold=0.0, tags="soft", max_length=5)
-    assert {(one.settings.threshold, one.settings.tags) for one in changed.members} == {(0.0, "soft")}
-    assert changed.guided_from == [None] * 3
-    assert {(one.settings.threshold, one.settings.tags) for one in parser.members} == {(0.1, "hard")}
+    assert {(one.settings.threshold, one.settings.tags) for one in changed._members} == {(0.0, "soft")}
+    assert changed._guided_from == [None] * 3
+    assert {(one.settings.threshold, one.settings.tags) for one in parser._members} == {(0.1, "hard")}
     # Grammars and tables are shared, charts are not.
-    for one, other in zip(parser.members, changed.members, strict=True):
-        assert one.cascade is other.cascade
-        assert one.idle_engines is not other.idle_engines
+    for one, other in zip(parser._members, changed._members, strict=True):
+        assert one._cascade is other._cascade
+        assert one._idle_engines is not other._idle_engines
     assert changed.analyse(SENTENCES[1].split()).fallback == "flat"
     assert not parser.analyse(SENTENCES[1].split()).fallback
 

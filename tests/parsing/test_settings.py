@@ -76,9 +76,9 @@ def test_thresholds_unless_given(model):
         ("trees", THRESHOLD, TREES_GUIDED_THRESHOLD),
     ):
         parser = ProductParser([model, model], product=product)
-        assert [one.settings.pruning_threshold for one in parser.members] == [first, guided]
+        assert [one.settings.pruning_threshold for one in parser._members] == [first, guided]
         given = parser.with_settings(threshold=0.1)
-        assert [one.settings.pruning_threshold for one in given.members] == [0.1] * 2
+        assert [one.settings.pruning_threshold for one in given._members] == [0.1] * 2
     # The default is that of the product that decides.
     changed = ProductParser([model, model]).with_settings(product="trees")
-    assert changed.members[0].settings.pruning_threshold == THRESHOLD
+    assert changed._members[0].settings.pruning_threshold == THRESHOLD

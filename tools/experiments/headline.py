@@ -153,7 +153,7 @@ class Results:
         return "-" if mean is None else f"{mean:.2f}"
 
     def draw(self, axes: Any) -> None:
-        """F1 by the number of training trees."""
+        """F1 by the number of training trees: means, and bars from the lowest to the highest of several runs."""
         numbers = [size or len(self.lab.parts().train) for size in self.columns]
         for name in self.names:
             style = {"color": COLOURS.get(name, COLOURS["SR-TSG"]), "marker": "o"}
@@ -161,6 +161,10 @@ class Results:
                 style["linestyle"] = "--"
             means = [np.nan if (mean := self.mean(name, size)) is None else mean for size in self.columns]
             axes.plot(numbers, means, label=name, **style)
+            for number, size in zip(numbers, self.columns, strict=True):
+                own = [each["f1"] for each in self.scores.get((name, size), [])]
+                if len(own) > 1:
+                    axes.vlines(number, min(own), max(own), color=style["color"], linewidth=3, alpha=0.5)
         axes.set_xscale("log")
         axes.set_xticks(numbers, [f"{number:,}" for number in numbers])
         axes.set_xticks([], minor=True)

@@ -77,11 +77,11 @@ class KnownTreeParser:
 
     def __init__(self, grammar: WeightedGrammar) -> None:
         self.grammar = grammar
-        self.number_of_label = {label: number for number, label in enumerate(grammar.labels)}
-        self.number_of_word = {word: number for number, word in enumerate(grammar.words)}
+        self._number_of_label = {label: number for number, label in enumerate(grammar.labels)}
+        self._number_of_word = {word: number for number, word in enumerate(grammar.words)}
         label = grammar.label
         tags = grammar.lexical[:, :1]
-        self.groups = {
+        self._groups = {
             LEXICAL: RuleGroup(
                 tags, np.concatenate([label[tags], grammar.lexical[:, 1:]], axis=1), grammar.lexical_weight
             ),
@@ -92,14 +92,14 @@ class KnownTreeParser:
         # A node has values for the symbols without a label, then for those with its own: `place` is where among them
         # a symbol stands.
         counts = np.bincount(label + 1, minlength=len(grammar.labels) + 1)
-        self.place = np.empty(grammar.n_symbols, dtype=np.int64)
+        self._place = np.empty(grammar.n_symbols, dtype=np.int64)
         by_label = np.argsort(label, kind="stable")
-        self.place[by_label] = np.arange(grammar.n_symbols) - np.repeat(np.cumsum(counts) - counts, counts)
-        self.place[label != NO_LABEL] += counts[0]
-        self.n_symbols = counts[0] + counts[1:]
+        self._place[by_label] = np.arange(grammar.n_symbols) - np.repeat(np.cumsum(counts) - counts, counts)
+        self._place[label != NO_LABEL] += counts[0]
+        self._n_symbols = counts[0] + counts[1:]
 
     @cached_property
-    def rank(self) -> np.ndarray:
+    def _rank(self) -> np.ndarray:
         """The places of symbols in an order from the bottom of bridges and unary rules to the top."""
         rank = np.empty(self.grammar.n_symbols, dtype=np.int64)
         rank[self.grammar.bottom_up_order()] = np.arange(self.grammar.n_symbols)
@@ -126,16 +126,16 @@ class KnownTreeParser:
         NoDerivationError
             If the grammar does not make the tree.
         """
-        rows = rows_of_tree(tree, self.number_of_label)
+        rows = rows_of_tree(tree, self._number_of_label)
         if rows is None:
-            raise NoDerivationError(self.why_no_rows(tree))
+            raise NoDerivationError(self._why_no_rows(tree))
         sentence = words(tree) if vocabulary_words is None else vocabulary_words
         analysis = Analysis(self, rows, sentence)
         return analysis.derivation(), analysis.log_weight()
 
-    def why_no_rows(self, tree: Tree) -> str:
+    def _why_no_rows(self, tree: Tree) -> str:
         for node in preorder(tree):
-            if node.label() not in self.number_of_label:
+            if node.label() not in self._number_of_label:
                 return f"the grammar has no label {node.label()}"
         return "the tree is not binarised: a node has more than two children"
 
@@ -166,26 +166,26 @@ class Analysis:
         """What the rule at a node looks like: its label, then those of its children, or its word."""
         label, start, _, kind = self.rows[node]
         if kind == LEXICAL:
-            return label, self.parser.number_of_word.get(self.sentence[start], NO_WORD)
+            return label, self.parser._number_of_word.get(self.sentence[start], NO_WORD)
         return label, *(self.rows[child][0] for child in self.children[node])
 
     def candidates(self, node: int) -> tuple[np.ndarray, np.ndarray]:
         """The rules that can stand at a node, with the log of the best weight that each leads to."""
-        group, shape = self.parser.groups[self.rows[node][3]], self.shape(node)
+        group, shape = self.parser._groups[self.rows[node][3]], self.shape(node)
         rules, scores = group.of_shape(shape)
         if len(self.children[node]) == BINARY:
             # One of the children may be made by a symbol without a label.
             found = [(rules, scores), *(group.of_shape(bare) for bare in bare_shapes(shape))]
             rules, scores = (np.concatenate(parts) for parts in zip(*found, strict=True))
         for column, child in enumerate(self.children[node], start=1):
-            scores = scores + self.values[child][self.parser.place[rules[:, column]]]
+            scores = scores + self.values[child][self.parser._place[rules[:, column]]]
         return rules, scores
 
     def fill(self, node: int) -> None:
         label = self.rows[node][0]
         rules, scores = self.candidates(node)
-        values = np.full(self.parser.n_symbols[label], -np.inf)
-        np.maximum.at(values, self.parser.place[rules[:, 0]], scores)
+        values = np.full(self.parser._n_symbols[label], -np.inf)
+        np.maximum.at(values, self.parser._place[rules[:, 0]], scores)
         if not (values > -np.inf).any():
             lacks = "has no rule" if not len(rules) else "has no derivation that uses the rule"
             raise NoDerivationError(f"the grammar {lacks} {self.rule_name(node)}")
@@ -198,9 +198,9 @@ class Analysis:
         A cycle of bridges loses weight, so that this ends. All bridges at a time are quick where paths are short; for
         long ones, bridges follow each other from the bottom up.
         """
-        bridges, log_weights = self.parser.groups[BRIDGE].of_shape((label,))
+        bridges, log_weights = self.parser._groups[BRIDGE].of_shape((label,))
         goes_to = np.full(len(values), -1)
-        upper, lower = self.parser.place[bridges.T]
+        upper, lower = self.parser._place[bridges.T]
         for _ in range(SHORT_PATH):
             scores = log_weights + values[lower]
             better = np.flatnonzero(scores > values[upper])
@@ -210,7 +210,7 @@ class Analysis:
                 if scores[bridge] > values[upper[bridge]]:
                     values[upper[bridge]] = scores[bridge]
                     goes_to[upper[bridge]] = bridges[bridge, 1]
-        from_below = np.argsort(self.parser.rank[bridges[:, 1]], kind="stable").tolist()
+        from_below = np.argsort(self.parser._rank[bridges[:, 1]], kind="stable").tolist()
         has_changed = True
         while has_changed:
             has_changed = False
@@ -223,11 +223,11 @@ class Analysis:
         return goes_to
 
     def log_weight(self) -> float:
-        return float(self.values[0][self.parser.place[self.grammar.root]])
+        return float(self.values[0][self.parser._place[self.grammar.root]])
 
     def derivation(self) -> np.ndarray:
         """The rows of the best derivation, from the root down: each node's best way is computed again."""
-        root, place = self.grammar.root, self.parser.place
+        root, place = self.grammar.root, self.parser._place
         if self.rows[0][0] != self.grammar.label[root]:
             raise NoDerivationError(
                 f"the tree's root is {self.grammar.labels[self.rows[0][0]]},"

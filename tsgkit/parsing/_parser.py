@@ -75,27 +75,27 @@ class Parser(SentenceParser):
     ) -> None:
         self.settings = (settings or ParserSettings()).with_changes(**changes)
         self.model = model_of(model)
-        self.correction = self.model_correction() if correction is None else correction
-        self.number_of_label = {label: number for number, label in enumerate(self.model.grammar.labels)}
-        self.cascade = Cascade(self.model.stages)
-        self.number_of_word: dict[str, int] = {}
-        self.tables = [
-            LexicalTable(grammar, index, self.number_of_word)
-            for grammar, index in zip(self.cascade.grammars, self.cascade.indices, strict=True)
+        self._correction = self._model_correction() if correction is None else correction
+        self._number_of_label = {label: number for number, label in enumerate(self.model.grammar.labels)}
+        self._cascade = Cascade(self.model.stages)
+        self._number_of_word: dict[str, int] = {}
+        self._tables = [
+            LexicalTable(grammar, index, self._number_of_word)
+            for grammar, index in zip(self._cascade.grammars, self._cascade.indices, strict=True)
         ]
-        self.root = self.wrapped(self.model.grammar, []).label()
-        self.idle_engines: queue.SimpleQueue[Engine] = queue.SimpleQueue()
+        self._root = self._wrapped(self.model.grammar, []).label()
+        self._idle_engines: queue.SimpleQueue[Engine] = queue.SimpleQueue()
 
     def with_settings(self, settings: ParserSettings | None = None, **changes: Any) -> Self:
         """A parser with the same model, which is shared, and other settings."""
         changed = sharing_copy(self)
         changed.settings = (settings or self.settings).with_changes(**changes)
-        changed.idle_engines = queue.SimpleQueue()
+        changed._idle_engines = queue.SimpleQueue()
         if changed.settings.correct != self.settings.correct:
-            changed.correction = changed.model_correction()
+            changed._correction = changed._model_correction()
         return changed
 
-    def model_correction(self) -> Correction | None:
+    def _model_correction(self) -> Correction | None:
         """How the model itself corrects samples, if the settings ask for it."""
         if not self.settings.correct:
             return None
@@ -103,14 +103,14 @@ class Parser(SentenceParser):
 
         return entry_of(self.model).correction(self.model)
 
-    def share_words(self, other: "Parser") -> None:
+    def _share_words(self, other: "Parser") -> None:
         """Look words up in the dictionary of another parser; before the first sentence."""
-        self.number_of_word = other.number_of_word
-        for table in self.tables:
-            table.number_by(self.number_of_word)
+        self._number_of_word = other._number_of_word
+        for table in self._tables:
+            table.number_by(self._number_of_word)
 
     @property
-    def objective(self) -> Objective:
+    def _objective(self) -> Objective:
         """What the best tree is."""
         return OBJECTIVES[self.settings.objective]
 
@@ -118,7 +118,7 @@ class Parser(SentenceParser):
         return [self.model]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self.correction is not None and not self.settings.correct:
+        if self._correction is not None and not self.settings.correct:
             raise TypeError("a parser with a correction of its own cannot be sent to another process")
         return super().__reduce__()
 
@@ -150,166 +150,168 @@ class Parser(SentenceParser):
             raise UsageError(f"{len(tags)} tags for {len(words)} words")
         given = require_brackets(brackets, len(words))
         if not words:
-            return fallback(words, Tree(self.root, []), "empty")
-        entries = self.entries(words, tags, given)
+            return fallback(words, Tree(self._root, []), "empty")
+        entries = self._entries(words, tags, given)
         if self.settings.max_length is not None and len(words) > self.settings.max_length:
-            return self.flat(words, entries)
-        with self.engine(limit) as engine:
-            codes = StateCodes(self.automata[-1], given) if given else None
-            random = self.random(number) if self.objective.needs is Needs.SAMPLES else None
-            correction = self.log_correction(words)
-            search = Search(engine, entries, self.objective.needs, random, correction, codes=codes, shares=confidence)
-            return self.best_parse(search, words, k=k, confidence=confidence)
+            return self._flat(words, entries)
+        with self._engine(limit) as engine:
+            codes = StateCodes(self._automata[-1], given) if given else None
+            random = self._random(number) if self._objective.needs is Needs.SAMPLES else None
+            correction = self._log_correction(words)
+            search = Search(engine, entries, self._objective.needs, random, correction, codes=codes, shares=confidence)
+            return self._best_parse(search, words, k=k, confidence=confidence)
 
     @contextmanager
-    def engine(self, limit: WorkLimit | None = None) -> Iterator[Engine]:
+    def _engine(self, limit: WorkLimit | None = None) -> Iterator[Engine]:
         """An engine that no other thread uses meanwhile, with a limit; with that of the settings unless given."""
         prepare_thread()
         try:
-            engine = self.idle_engines.get_nowait()
+            engine = self._idle_engines.get_nowait()
         except queue.Empty:
-            engine = Engine(self.cascade, self.settings)
+            engine = Engine(self._cascade, self.settings)
         engine.obey(WorkLimit(self.settings.max_seconds) if limit is None else limit)
         try:
             yield engine
         finally:
-            self.idle_engines.put(engine)
+            self._idle_engines.put(engine)
 
-    def entries(
+    def _entries(
         self, words: Sequence[str], tags: Sequence[str | None] | None = None, brackets: Sequence[GivenBracket] = ()
     ) -> SentenceEntries:
         """The lexical entries of a sentence in every grammar, the spans worth looking at, the brackets of all trees."""
-        return self.entries_of(self.model.preparation.vocabulary_words(words), tags, brackets)
+        return self._entries_of(self.model.preparation.vocabulary_words(words), tags, brackets)
 
-    def entries_of(
+    def _entries_of(
         self, symbols: Sequence[str], tags: Sequence[str | None] | None = None, brackets: Sequence[GivenBracket] = ()
     ) -> SentenceEntries:
         """The same for words of the closed vocabulary."""
         symbols = symbols if isinstance(symbols, SentenceWords) else SentenceWords(symbols)
         given_tags = [(start, label) for label, start, end in brackets if label is not None and end == start + 1]
-        by_grammar = [partial(table.entries, symbols, tags, self.settings.tags, given_tags) for table in self.tables]
-        constraints = [each.constraints(brackets, len(symbols)) for each in self.automata] if brackets else []
-        return SentenceEntries(by_grammar, partial(self.open_cells, symbols), constraints, brackets)
+        by_grammar = [partial(table.entries, symbols, tags, self.settings.tags, given_tags) for table in self._tables]
+        constraints = [each.constraints(brackets, len(symbols)) for each in self._automata] if brackets else []
+        return SentenceEntries(by_grammar, partial(self._open_cells, symbols), constraints, brackets)
 
     @cached_property
-    def automata(self) -> list[LabelAutomata]:
+    def _automata(self) -> list[LabelAutomata]:
         """What the labels of every grammar do to brackets that trees must have."""
         joins_chains = self.model.preparation.cleaning.unaries
         return [
             LabelAutomata(index, grammar.labels, joins_chains)
-            for grammar, index in zip(self.cascade.grammars, self.cascade.indices, strict=True)
+            for grammar, index in zip(self._cascade.grammars, self._cascade.indices, strict=True)
         ]
 
-    def open_cells(self, symbols: SentenceWords) -> OpenCells | None:
+    def _open_cells(self, symbols: SentenceWords) -> OpenCells | None:
         """The spans that probably have a node, if the model knows and the settings ask."""
         closing = self.model.closing
-        if closing is None or not self.settings.closes_cells or len(self.tables) == 1:
+        if closing is None or not self.settings.closes_cells or len(self._tables) == 1:
             return None
-        return closing.open_cells(self.tables[-1].grammar_numbers(symbols), self.settings.closing)
+        return closing.open_cells(self._tables[-1].grammar_numbers(symbols), self.settings.closing)
 
-    def random(self, number: int) -> np.random.Generator:
+    def _random(self, number: int) -> np.random.Generator:
         """The random numbers of a sentence."""
         return np.random.Generator(np.random.PCG64([self.settings.seed, number]))
 
-    def log_correction(self, words: Sequence[str]) -> LogCorrection | None:
+    def _log_correction(self, words: Sequence[str]) -> LogCorrection | None:
         """How the samples of a sentence are corrected, if they are."""
-        correction = self.correction
+        correction = self._correction
         if correction is None:
             return None
         symbols = SentenceWords(self.model.preparation.vocabulary_words(words))
-        numbers = self.tables[-1].grammar_numbers(symbols).tolist()
+        numbers = self._tables[-1].grammar_numbers(symbols).tolist()
         return lambda rows, random: correction(rows, numbers, random)
 
-    def best_parse(self, search: Search, words: list[str], *, k: int, confidence: bool) -> Parse:
+    def _best_parse(self, search: Search, words: list[str], *, k: int, confidence: bool) -> Parse:
         """The best trees by the objective, or a fallback."""
         try:
-            candidates = self.objective.decode(search, k) if search.fill() else []
+            candidates = self._objective.decode(search, k) if search.fill() else []
             if not candidates:
-                return self.without_analysis(search.engine, words, search.entries)
-            result = self.result(words, candidates, self.log_total(search.engine, search.entries, candidates))
+                return self._without_analysis(search.engine, words, search.entries)
+            result = self._result(words, candidates, self._log_total(search.engine, search.entries, candidates))
             if confidence:
-                result.take_posteriors(self.bracket_posteriors(search.engine, search.entries))
+                result.take_posteriors(self._bracket_posteriors(search.engine, search.entries))
                 # Now the chart has sums, whatever the objective needed.
-                result.total = self.log_total(search.engine, search.entries, candidates)
-                result.shares = self.shares(candidates, result)
+                result.total = self._log_total(search.engine, search.entries, candidates)
+                result.shares = self._shares(candidates, result)
         except OverflowError:  # weights beyond the range of floats
-            return self.flat(words, search.entries)
+            return self._flat(words, search.entries)
         except OutOfTimeError:
-            return self.flat(words, search.entries, "timeout")
+            return self._flat(words, search.entries, "timeout")
         return result
 
-    def log_total(self, engine: Engine, entries: SentenceEntries, candidates: list[Candidate]) -> Callable[[], float]:
+    def _log_total(self, engine: Engine, entries: SentenceEntries, candidates: list[Candidate]) -> Callable[[], float]:
         """How to find the log probability of the words: of all trees in the chart, or of those at hand if more."""
         if engine.chart.is_viterbi:
-            return partial(self.searched_total, entries, candidates)
+            return partial(self._searched_total, entries, candidates)
         return partial(larger_total, float(engine.chart.log_total), candidates)
 
-    def searched_total(self, entries: SentenceEntries, candidates: list[Candidate]) -> float:
+    def _searched_total(self, entries: SentenceEntries, candidates: list[Candidate]) -> float:
         """The same after a search of its own, because the chart had the best derivations only."""
         known = larger_total(-math.inf, candidates)
         try:
-            with self.engine() as engine:
+            with self._engine() as engine:
                 return max(engine.chart.log_total, known) if engine.fill(entries, viterbi=False) else known
         except (OverflowError, OutOfTimeError):
             return known
 
-    def result(self, words: list[str], candidates: list[Candidate], log_total: Callable[[], float]) -> Parse:
+    def _result(self, words: list[str], candidates: list[Candidate], log_total: Callable[[], float]) -> Parse:
         return Parse(
             words,
-            [self.decoded(candidate.rows, self.model.grammar, words) for candidate in candidates],
+            [self._decoded(candidate.rows, self.model.grammar, words) for candidate in candidates],
             [candidate.score for candidate in candidates],
             partial(logs_of, candidates),
             log_total,
         )
 
-    def shares(self, candidates: Sequence[Candidate], result: Parse) -> list[float | None]:
+    def _shares(self, candidates: Sequence[Candidate], result: Parse) -> list[float | None]:
         """The part of the objective that each tree has."""
-        if not self.objective.has_log_weights:
+        if not self._objective.has_log_weights:
             return [candidate.share for candidate in candidates]
         return [math.exp(min(candidate.score - result.log_total, 0.0)) for candidate in candidates]
 
-    def decoded(self, rows: np.ndarray, grammar: WeightedGrammar, words: list[str]) -> Tree:
+    def _decoded(self, rows: np.ndarray, grammar: WeightedGrammar, words: list[str]) -> Tree:
         """The tree of a grammar's rows as an annotator would write it."""
         return self.model.preparation.decode(tree_of_rows(rows, grammar.labels, words))
 
-    def wrapped(self, grammar: WeightedGrammar, parts: list[Tree]) -> Tree:
+    def _wrapped(self, grammar: WeightedGrammar, parts: list[Tree]) -> Tree:
         """Trees as the grammar makes them, side by side under the root, as an annotator would write them."""
         return self.model.preparation.decode(Tree(grammar.labels[grammar.label[grammar.root]], parts))
 
-    def without_analysis(self, engine: Engine, words: list[str], entries: SentenceEntries) -> Parse:
+    def _without_analysis(self, engine: Engine, words: list[str], entries: SentenceEntries) -> Parse:
         """A tree all the same: by the coarsest grammar, or of parts, or of tags alone."""
-        chart, grammar = engine.charts[0], self.cascade.grammars[0]
+        chart, grammar = engine.charts[0], self._cascade.grammars[0]
         found = chart.fill(*entries[0], viterbi=True, constraints=entries.constraints_of(0)) > -math.inf
         if chart.is_over_budget:
-            return self.flat(words, entries)
+            return self._flat(words, entries)
         if found:
             rows = project(best_derivation(chart)[0], grammar.label)
-            return fallback(words, self.decoded(rows, grammar, words), "coarse")
+            return fallback(words, self._decoded(rows, grammar, words), "coarse")
         unmet = unmet_spans(chart, by_span(entries.brackets))
         if unmet:
-            relaxed = self.automata[0].constraints(entries.brackets, len(words), unmet)
+            relaxed = self._automata[0].constraints(entries.brackets, len(words), unmet)
             chart.fill(*entries[0], viterbi=True, constraints=relaxed)
-        is_part = [name is not None for name in self.tables[0].tag_names]
+        is_part = [name is not None for name in self._tables[0].tag_names]
         parts = [] if chart.is_over_budget else glued_rows(chart, grammar, is_part, unmet)
         if not parts:
-            return self.flat(words, entries)
+            return self._flat(words, entries)
         missing = [bracket for bracket in entries.brackets if bracket[1:] in unmet or not is_inside(bracket, parts)]
         kind = "brackets" if unmet else "glued"
-        return fallback(words, self.glued(parts, words, missing), kind, [each for each in missing if each[1:] in unmet])
+        return fallback(
+            words, self._glued(parts, words, missing), kind, [each for each in missing if each[1:] in unmet]
+        )
 
-    def glued(self, parts: Sequence[np.ndarray], words: list[str], brackets: Sequence[GivenBracket]) -> Tree:
+    def _glued(self, parts: Sequence[np.ndarray], words: list[str], brackets: Sequence[GivenBracket]) -> Tree:
         """Rows of the coarsest grammar's parts, side by side under the root, inside of brackets."""
-        grammar = self.cascade.grammars[0]
+        grammar = self._cascade.grammars[0]
         trees = [tree_of_rows(rows, grammar.labels, words) for rows in parts]
         if not brackets:
-            return self.wrapped(grammar, trees)
+            return self._wrapped(grammar, trees)
         spans: list[Span] = [(int(rows[0, 1]), int(rows[0, 2])) for rows in parts]
-        decoded = [list(self.wrapped(grammar, [tree])) for tree in trees]
-        return with_brackets(list(zip(spans, decoded, strict=True)), brackets, self.root)
+        decoded = [list(self._wrapped(grammar, [tree])) for tree in trees]
+        return with_brackets(list(zip(spans, decoded, strict=True)), brackets, self._root)
 
-    def flat(self, words: list[str], entries: SentenceEntries, kind: str = "flat") -> Parse:
+    def _flat(self, words: list[str], entries: SentenceEntries, kind: str = "flat") -> Parse:
         """A tree of tags alone, inside of the given brackets."""
-        grammar, index = self.cascade.grammars[0], self.cascade.indices[0]
+        grammar, index = self._cascade.grammars[0], self._cascade.indices[0]
         tags = {start: label for label, start, end in entries.brackets if end == start + 1}
         wanted = [tags.get(place) for place in range(len(words))]
         rows_of_tags = flat_rows(entries[0], index.symbol_of_rank, grammar, wanted)
@@ -320,9 +322,9 @@ class Parser(SentenceParser):
             for label, start, end in entries.brackets
             if end > start + 1 or label not in (None, chosen[start])
         ]
-        return fallback(words, self.glued(rows_of_tags, words, missing), kind)
+        return fallback(words, self._glued(rows_of_tags, words, missing), kind)
 
-    def bracket_posteriors(
+    def _bracket_posteriors(
         self, engine: Engine, entries: SentenceEntries, forest: Forest | None = None
     ) -> dict[Bracket, float]:
         """The posterior of every bracket in the chart, or in a forest that was made of it; tags included."""
@@ -345,11 +347,11 @@ class Parser(SentenceParser):
         encoded = self.model.preparation.encode(tree)
         if encoded is None:
             return -math.inf
-        rows = rows_of_tree(encoded, self.number_of_label)
+        rows = rows_of_tree(encoded, self._number_of_label)
         if rows is None:
             return -math.inf
-        with self.engine() as engine:
-            return engine.tree_log_probability(rows, self.entries(words_of(encoded)))
+        with self._engine() as engine:
+            return engine.tree_log_probability(rows, self._entries(words_of(encoded)))
 
 
 def is_inside(bracket: GivenBracket, parts: Sequence[np.ndarray]) -> bool:

@@ -78,74 +78,74 @@ class ProductParser(SentenceParser):
         self.settings = (settings or ParserSettings()).with_changes(**changes)
         if not models:
             raise UsageError("a product needs at least one model")
-        self.members = [Parser(model, member_settings(self.settings)) for model in models]
-        require_same_trees([member.model for member in self.members])
-        for member in self.members[1:]:
-            member.share_words(self.members[0])
+        self._members = [Parser(model, member_settings(self.settings)) for model in models]
+        require_same_trees([member.model for member in self._members])
+        for member in self._members[1:]:
+            member._share_words(self._members[0])
         # The labels of all models, numbered together; for each model the numbers of its own.
         names: dict[str, int] = {}
-        self.label_maps = [
+        self._label_maps = [
             np.array([names.setdefault(label, len(names)) for label in member.model.grammar.labels], dtype=np.int32)
-            for member in self.members
+            for member in self._members
         ]
-        self.labels = list(names)
-        self.own_labels = []
-        for label_map in self.label_maps:
+        self._labels = list(names)
+        self._own_labels = []
+        for label_map in self._label_maps:
             own = np.full(len(names), -1, dtype=np.int32)
             own[label_map] = np.arange(len(label_map))
-            self.own_labels.append(own)
-        self.guided_from = self.guiding_projections()
-        self.set_guided_thresholds()
+            self._own_labels.append(own)
+        self._guided_from = self._guiding_projections()
+        self._set_guided_thresholds()
         # For every model the first one with the same vocabulary.
-        lexicons = [member.model.preparation.lexicon for member in self.members]
-        self.same_vocabulary = [lexicons.index(lexicon) for lexicon in lexicons]
+        lexicons = [member.model.preparation.lexicon for member in self._members]
+        self._same_vocabulary = [lexicons.index(lexicon) for lexicon in lexicons]
 
     def with_settings(self, settings: ParserSettings | None = None, **changes: Any) -> Self:
         """A product of the same models, which are shared, with other settings."""
         changed = sharing_copy(self)
         changed.settings = (settings or self.settings).with_changes(**changes)
-        changed.members = [member.with_settings(member_settings(changed.settings)) for member in self.members]
-        changed.guided_from = changed.guiding_projections()
-        changed.set_guided_thresholds()
+        changed._members = [member.with_settings(member_settings(changed.settings)) for member in self._members]
+        changed._guided_from = changed._guiding_projections()
+        changed._set_guided_thresholds()
         return changed
 
-    def set_guided_thresholds(self) -> None:
+    def _set_guided_thresholds(self) -> None:
         """Let guided models prune more, unless the settings say how much all prune."""
         if self.settings.threshold is None:
-            self.members = [
-                member.with_settings(threshold=self.product.guided_threshold) if projection is not None else member
-                for member, projection in zip(self.members, self.guided_from, strict=True)
+            self._members = [
+                member.with_settings(threshold=self._product.guided_threshold) if projection is not None else member
+                for member, projection in zip(self._members, self._guided_from, strict=True)
             ]
 
     @property
-    def product(self) -> Product:
+    def _product(self) -> Product:
         """How votes are counted."""
         return PRODUCTS[self.settings.product]
 
     def models(self) -> list[Model]:
-        return [member.model for member in self.members]
+        return [member.model for member in self._members]
 
     def grammar(self) -> WeightedGrammar:
         """The finest grammar of the first model."""
-        return self.members[0].grammar()
+        return self._members[0].grammar()
 
-    def guiding_projections(self) -> list[Projection | None]:
+    def _guiding_projections(self) -> list[Projection | None]:
         """How the first model guides each of the others: from a grammar of theirs to its own one, label by label."""
-        first = self.members[0]
-        if not first.settings.prunes or len(first.cascade.grammars) == 1:
-            return [None] * len(self.members)
+        first = self._members[0]
+        if not first.settings.prunes or len(first._cascade.grammars) == 1:
+            return [None] * len(self._members)
         result: list[Projection | None] = [None]
-        for place, member in enumerate(self.members[1:], start=1):
-            label_map = self.own_labels[0][self.label_maps[place]]
-            fine = member.cascade.indices[self.guided_stage(member)]
+        for place, member in enumerate(self._members[1:], start=1):
+            label_map = self._own_labels[0][self._label_maps[place]]
+            fine = member._cascade.indices[self._guided_stage(member)]
             is_whole = fine.n_labels == len(label_map) and (label_map >= 0).all()
-            result.append(Projection(fine, first.cascade.indices[FINEST], label_map) if is_whole else None)
+            result.append(Projection(fine, first._cascade.indices[FINEST], label_map) if is_whole else None)
         return result
 
     @staticmethod
-    def guided_stage(member: Parser) -> int:
+    def _guided_stage(member: Parser) -> int:
         """The number of the grammar that the first model prunes: not the coarsest one, if there are others."""
-        n_grammars = len(member.cascade.grammars)
+        n_grammars = len(member._cascade.grammars)
         return min(max(n_grammars + GUIDED, 1), n_grammars - 1)
 
     # ---- one sentence --------------------------------------------------------------------------------
@@ -167,37 +167,37 @@ class ProductParser(SentenceParser):
         Probabilities are geometric means over the models, confidences plain means. A model that has no analysis of the
         sentence has no vote; if none has one, the first model's fallback is the result.
         """
-        first, max_length = self.members[0], self.settings.max_length
+        first, max_length = self._members[0], self.settings.max_length
         words = require_words(words)
         is_long = max_length is not None and len(words) > max_length
-        if len(self.members) == 1 or not words or k < 1 or is_long or (tags is not None and len(tags) != len(words)):
+        if len(self._members) == 1 or not words or k < 1 or is_long or (tags is not None and len(tags) != len(words)):
             return first.analyse(words, tags, k=k, number=number, confidence=confidence, limit=limit, brackets=brackets)
         limit = WorkLimit(self.settings.max_seconds) if limit is None else limit
         given = require_brackets(brackets, len(words))
-        entries = self.entries(words, tags, given)
+        entries = self._entries(words, tags, given)
         try:
-            votes = self.votes(entries, k=k, confidence=confidence, limit=limit, pool=pool)
-            result = self.decided(words, entries, votes, k=k, shares=confidence, limit=limit)
+            votes = self._votes(entries, k=k, confidence=confidence, limit=limit, pool=pool)
+            result = self._decided(words, entries, votes, k=k, shares=confidence, limit=limit)
         except OutOfTimeError:
-            return first.flat(words, entries[0], "timeout")
+            return first._flat(words, entries[0], "timeout")
         if result is not None:
             return result
         return first.analyse(words, tags, k=k, number=number, confidence=confidence, limit=limit, brackets=given)
 
-    def entries(
+    def _entries(
         self, words: Sequence[str], tags: Sequence[str | None] | None = None, brackets: Sequence[GivenBracket] = ()
     ) -> list[SentenceEntries]:
         """The lexical entries of a sentence for every model; models with the same vocabulary look words up once."""
         symbols = [
-            SentenceWords(self.members[place].model.preparation.vocabulary_words(words) if place == number else [])
-            for number, place in enumerate(self.same_vocabulary)
+            SentenceWords(self._members[place].model.preparation.vocabulary_words(words) if place == number else [])
+            for number, place in enumerate(self._same_vocabulary)
         ]
         return [
-            member.entries_of(symbols[place], tags, brackets)
-            for member, place in zip(self.members, self.same_vocabulary, strict=True)
+            member._entries_of(symbols[place], tags, brackets)
+            for member, place in zip(self._members, self._same_vocabulary, strict=True)
         ]
 
-    def decided(
+    def _decided(
         self,
         words: list[str],
         entries: list[SentenceEntries],
@@ -208,33 +208,33 @@ class ProductParser(SentenceParser):
         limit: WorkLimit,
     ) -> Parse | None:
         """What the models decide together, if any of them has an analysis."""
-        first = self.members[0]
+        first = self._members[0]
         valid = [vote for vote in votes if vote is not None]
         if not valid:
             return None
-        mean_log = partial(self.mean_log, entries=entries, has_vote=[vote is not None for vote in votes])
-        root_label = self.label_maps[0][first.model.grammar.label[first.model.grammar.root]]
-        ballot = Ballot(valid, len(self.labels), int(root_label), mean_log, limit, shares)
-        candidates = self.product.decide(ballot, k)[:k]
+        mean_log = partial(self._mean_log, entries=entries, has_vote=[vote is not None for vote in votes])
+        root_label = self._label_maps[0][first.model.grammar.label[first.model.grammar.root]]
+        ballot = Ballot(valid, len(self._labels), int(root_label), mean_log, limit, shares)
+        candidates = self._product.decide(ballot, k)[:k]
         if not candidates:
             return None
         decode = first.model.preparation.decode
         result = Parse(
             words,
-            [decode(tree_of_rows(candidate.rows, self.labels, words)) for candidate in candidates],
+            [decode(tree_of_rows(candidate.rows, self._labels, words)) for candidate in candidates],
             [candidate.score for candidate in candidates],
             partial(logs_of, candidates),
             ballot.log_total,
             shares=[candidate.share for candidate in candidates],
         )
-        result.take_posteriors(self.mean_posteriors(valid))
+        result.take_posteriors(self._mean_posteriors(valid))
         return result
 
-    def votes(
+    def _votes(
         self, entries: list[SentenceEntries], *, k: int, confidence: bool, limit: WorkLimit, pool: Executor | None
     ) -> list[Vote | None]:
         """The vote of every model on a sentence; none of those that have no analysis of it."""
-        vote = partial(self.vote, k=k, confidence=confidence)
+        vote = partial(self._vote, k=k, confidence=confidence)
         first = vote(0, entries[0], limit=limit)
         mask = first.mask if first is not None else None
         others = [
@@ -242,7 +242,7 @@ class ProductParser(SentenceParser):
         ]
         return [first, *results_of(others, pool)]
 
-    def vote(
+    def _vote(
         self,
         place: int,
         entries: SentenceEntries,
@@ -253,23 +253,23 @@ class ProductParser(SentenceParser):
         limit: WorkLimit | None = None,
     ) -> Vote | None:
         """What the model at this place thinks of a sentence, guided by what the first one has left of it."""
-        member, label_map, projection = self.members[place], self.label_maps[place], self.guided_from[place]
+        member, label_map, projection = self._members[place], self._label_maps[place], self._guided_from[place]
         guide = None
         if mask is not None and projection is not None:
-            guide = Guide(mask, projection, self.guided_stage(member))
-        with member.engine(limit) as engine:
+            guide = Guide(mask, projection, self._guided_stage(member))
+        with member._engine(limit) as engine:
             search = Search(engine, entries, Needs.POSTERIORS)
             try:
                 if not search.fill(guide):
                     return None
                 vote = Vote(float(engine.chart.log_total), label_map)
-                if self.product.needs_rules:
+                if self._product.needs_rules:
                     vote.forest = search.forest()
                 if confidence:
-                    vote.brackets = member.bracket_posteriors(engine, entries, vote.forest)
-                if place == 0 and any(self.guided_from):
-                    vote.mask = engine.mask_of(FINEST, self.product.guided_threshold, symbols=False)
-                n_best = self.product.n_best(k)
+                    vote.brackets = member._bracket_posteriors(engine, entries, vote.forest)
+                if place == 0 and any(self._guided_from):
+                    vote.mask = engine.mask_of(FINEST, self._product.guided_threshold, symbols=False)
+                n_best = self._product.n_best(k)
                 found = search.kbest_trees(n_best) if n_best else []
             except OverflowError:  # weights beyond the range of floats
                 return None
@@ -279,11 +279,11 @@ class ProductParser(SentenceParser):
             vote.trees.append(rows)
         return vote
 
-    def mean_log(self, rows: np.ndarray, entries: list[SentenceEntries], has_vote: list[bool]) -> float:
+    def _mean_log(self, rows: np.ndarray, entries: list[SentenceEntries], has_vote: list[bool]) -> float:
         """The log of a tree's exact probability: the mean over the models that have an analysis."""
         logs = []
         for member, own_labels, own_entries, counts in zip(
-            self.members, self.own_labels, entries, has_vote, strict=True
+            self._members, self._own_labels, entries, has_vote, strict=True
         ):
             if not counts:
                 continue
@@ -292,21 +292,21 @@ class ProductParser(SentenceParser):
             if (own_rows[:, 0] < 0).any():
                 logs.append(-math.inf)
                 continue
-            with member.engine() as engine:
+            with member._engine() as engine:
                 logs.append(engine.tree_log_probability(own_rows, own_entries))
         return float(np.mean(logs)) if logs else -math.inf
 
-    def mean_posteriors(self, votes: Sequence[Vote]) -> dict[Bracket, float]:
+    def _mean_posteriors(self, votes: Sequence[Vote]) -> dict[Bracket, float]:
         """The mean over models of every bracket's posterior; a model without a vote counts with 0."""
         sums: dict[Bracket, float] = {}
         for vote in votes:
             for bracket, value in vote.brackets.items():
                 sums[bracket] = sums.get(bracket, 0.0) + value
-        return {bracket: value / len(self.members) for bracket, value in sums.items()}
+        return {bracket: value / len(self._members) for bracket, value in sums.items()}
 
     def tree_log_probability(self, tree: Tree) -> float:
         """The mean over models of the exact log probability of a tree (as annotated) with its words."""
-        return float(np.mean([member.tree_log_probability(tree) for member in self.members]))
+        return float(np.mean([member.tree_log_probability(tree) for member in self._members]))
 
 
 def parser_of(models: Sequence[AnyModel], settings: ParserSettings | None = None) -> SentenceParser:

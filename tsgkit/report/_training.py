@@ -150,7 +150,7 @@ def chains_table(report: "Report") -> str:
         joint, accepted = (recorded.get(name, np.empty(0)) for name in ("log_joint", "acceptance"))
         if len(joint):
             phases = phases_of(model)
-            kept = kept_draws(joint, burn_in(phases) if phases else 0)
+            kept = kept_draws(joint.tolist(), burn_in(phases) if phases else 0)
             means = (f"{joint[-1]:,.1f}", f"{kept.mean():,.1f}", f"{kept.max():,.1f}")
             shown = f"{accepted.mean():.1%}" if len(accepted) else ""
             rows.append((title, model.info.get("seed", ""), f"{len(joint):,}", *means, shown))
