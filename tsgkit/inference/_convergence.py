@@ -73,7 +73,7 @@ def diagnose(histories: Sequence[Mapping[str, Sequence[float]]], burn_in: int) -
     return [diagnosis(name, [kept_draws(history[name], burn_in) for history in histories]) for name in names]
 
 
-def kept_draws(values: Sequence[float], burn_in: int) -> np.ndarray:
+def kept_draws(values: Sequence[float] | np.ndarray, burn_in: int) -> np.ndarray:
     """The second half of the draws of the last distribution."""
     after = np.asarray(values, dtype=np.float64)[min(burn_in, max(len(values) - 1, 0)) :]
     return after[len(after) // 2 :]
