@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from nltk.tree import Tree
 
-from tsgkit.errors import UsageError
+from tsgkit.errors import TreebankError, UsageError
 from tsgkit.treebank._brackets import SPACE, TAG_NEEDED, TWO_ROOTS, VARIANT_OPTIONS, BracketReader, unescape_word
 from tsgkit.treebank._patterns import Pattern
 from tsgkit.treebank._trees import Child
@@ -27,8 +27,16 @@ SEVERAL_ROOTS = "VROOT"
 EMPTY_TAG = "-NONE-"
 JOINED = "_"
 SYMBOLS = {"none": r"[^ \t\r\n\f\v()]", "backslash": r"(?:\\.|[^ \t\r\n\f\v()\\]|\\(?=\s|\Z))"}
-TOKENS = {name: re.compile(rf"\({SPACE}*({symbol}*)|(\))|({symbol}+)", re.DOTALL) for name, symbol in SYMBOLS.items()}
-OPEN, CLOSE = 1, 2
+# Most brackets have a label and one or two symbols: they are one token (1, 2, 3).
+TOKENS = {
+    name: re.compile(
+        rf"\(({symbol}+){SPACE}+({symbol}+)(?:{SPACE}+({symbol}+))?{SPACE}*\)|\({SPACE}*({symbol}*)|(\))|({symbol}+)",
+        re.DOTALL,
+    )
+    for name, symbol in SYMBOLS.items()
+}
+LEAF, OPEN, CLOSE = 3, 4, 5
+MOST_REMEMBERED = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -109,7 +117,7 @@ def without_lemma(symbol: str) -> str:
     return "-".join(parts[:n_word]) or symbol
 
 
-@dataclass
+@dataclass(slots=True)
 class OpenNode:
     """A bracket that is not closed yet."""
 
@@ -130,6 +138,7 @@ class VariantReader(BracketReader):
         self.variant = variant
         self.token = TOKENS[variant.escapes]
         self.open_nodes: list[OpenNode] = []
+        self.emptiness: dict[tuple[str, bool], bool] = {}
 
     def feed(self, line: str) -> list[Tree]:
         """The trees that end on `line`, the next line of the file."""
@@ -140,9 +149,12 @@ class VariantReader(BracketReader):
         if not self.open_nodes and self.is_between_trees(line):
             return finished
         for token in self.token.finditer(line):
-            if token.lastindex == OPEN:
+            kind = token.lastindex or 0
+            if kind <= LEAF:
+                finished += self.leaf(token, finished)
+            elif kind == OPEN:
                 self.open(token, finished)
-            elif token.lastindex == CLOSE:
+            elif kind == CLOSE:
                 finished += self.closed(token)
             elif not self.open_nodes:
                 raise self.outside(token[0], token)
@@ -160,7 +172,14 @@ class VariantReader(BracketReader):
         return re.sub(r"\\(.)", r"\1", symbol, flags=re.DOTALL) if self.variant.escapes == "backslash" else symbol
 
     def open(self, token: re.Match[str], finished: list[Tree]) -> None:
-        label = self.plain(token[OPEN])
+        node = self.opened(token, token[OPEN], finished)
+        if not node.label and self.open_nodes and not node.is_skipped:
+            raise self.error("missing label: a label must follow '('", token)
+        self.open_nodes.append(node)
+
+    def opened(self, token: re.Match[str], label: str, finished: list[Tree]) -> OpenNode:
+        """The node of a bracket that begins."""
+        label = self.plain(label)
         is_skipped = label in self.variant.skip
         if not self.open_nodes:
             self.begin(token, finished)
@@ -168,31 +187,46 @@ class VariantReader(BracketReader):
             parent = self.open_nodes[-1]
             parent.has_brackets = True
             is_skipped |= parent.is_skipped
-            if not label and not is_skipped:
-                raise self.error("missing label: a label must follow '('", token)
-        self.open_nodes.append(OpenNode(self.labels.setdefault(label, label), is_skipped))
+        return OpenNode(self.labels.setdefault(label, label), is_skipped)
+
+    def leaf(self, token: re.Match[str], finished: list[Tree]) -> list[Tree]:
+        """Open and close a bracket with a label and one or two symbols."""
+        label, *symbols = token.group(1, 2) if token[LEAF] is None else token.group(1, 2, LEAF)
+        node = self.opened(token, label, finished)
+        node.children += map(self.plain, symbols)
+        return self.contributed(node, token)
 
     def closed(self, token: re.Match[str]) -> list[Tree]:
         """Close a bracket; the tree that ends with it, if it is the outermost one."""
         if not self.open_nodes:
             raise self.error("unbalanced brackets: this ')' closes nothing", token)
-        node = self.open_nodes.pop()
+        return self.contributed(self.open_nodes.pop(), token)
+
+    def contributed(self, node: OpenNode, token: re.Match[str]) -> list[Tree]:
+        """Give what is in a bracket to the one around it; the tree, if there is none."""
         parts = [] if node.is_skipped else self.parts_of(node, token)
         if self.open_nodes:
             self.open_nodes[-1].children += parts
             return []
         trees = [part for part in parts if isinstance(part, Tree)]
         if len(trees) != len(parts) or len(trees) > 1:
-            raise self.error(f"stray token: {node.label!r} is a word without a tag; {TAG_NEEDED}", token)
+            raise self.error_at_end(f"stray token: {node.label!r} is a word without a tag; {TAG_NEEDED}", token)
         return trees
+
+    def error_at_end(self, problem: str, token: re.Match[str]) -> TreebankError:
+        """The error of a bracket, where it is closed."""
+        return self.error(problem, token, token.end())
 
     def parts_of(self, node: OpenNode, token: re.Match[str]) -> list[Child]:
         """What a bracket contributes to the one around it: nodes, or words that are to be tagged there."""
         label, variant = node.label, self.variant
-        if label != EMPTY_TAG:
+        symbols = [child for child in node.children if child.__class__ is str]
+        if label and not symbols and node.children:
+            return [Tree(label, node.children)]
+        if symbols and label != EMPTY_TAG:
             node.children = self.with_empty_words(node.children)
+            symbols = [child for child in node.children if child.__class__ is str]
         children = node.children
-        symbols = [child for child in children if isinstance(child, str)]
         if not children and node.has_brackets:  # all of them were skipped
             return []
         if not label:
@@ -202,35 +236,43 @@ class VariantReader(BracketReader):
         if not children:
             if variant.bare == "tag":
                 return [Tree(label, [label])]
-            raise self.error(f"empty node: ({label} ) has neither words nor children", token)
+            raise self.error_at_end(f"empty node: ({label} ) has neither words nor children", token)
         if not symbols:
             return [Tree(label, children)]
         if len(symbols) < len(children):
-            raise self.error(f"stray token: {symbols[0]!r} is beside a bracket; {TAG_NEEDED}", token)
+            raise self.error_at_end(f"stray token: {symbols[0]!r} is beside a bracket; {TAG_NEEDED}", token)
         words = variant.words(symbols)
         if not all(words):
-            raise self.error(f"empty word: {label!r} has no {variant.layer!r} in {symbols[0][:40]!r}", token)
+            raise self.error_at_end(f"empty word: {label!r} has no {variant.layer!r} in {symbols[0][:40]!r}", token)
         if len(words) > 1 and variant.several != "split":
-            raise self.error(f"stray token: {words[1]!r} is not alone under {label!r}; {TAG_NEEDED}", token)
+            raise self.error_at_end(f"stray token: {words[1]!r} is not alone under {label!r}; {TAG_NEEDED}", token)
         return [Tree(label, [unescape_word(word) if self.unescape else word]) for word in words]
 
     def with_empty_words(self, children: list[Child]) -> list[Child]:
-        is_beside = any(isinstance(child, Tree) for child in children)
+        is_beside = any(child.__class__ is not str for child in children)
         return [
-            Tree(EMPTY_TAG, [child])
-            if isinstance(child, str) and self.variant.is_empty(child, is_beside=is_beside)
-            else child
+            Tree(EMPTY_TAG, [child]) if isinstance(child, str) and self.is_empty(child, is_beside=is_beside) else child
             for child in children
         ]
+
+    def is_empty(self, symbol: str, *, is_beside: bool) -> bool:
+        """`Variant.is_empty`, remembered."""
+        key = (symbol, is_beside)
+        found = self.emptiness.get(key)
+        if found is None:
+            if len(self.emptiness) >= MOST_REMEMBERED:
+                self.emptiness.clear()
+            found = self.emptiness[key] = self.variant.is_empty(symbol, is_beside=is_beside)
+        return found
 
     def outermost(self, node: OpenNode, token: re.Match[str]) -> list[Child]:
         """The empty outer bracket, around one tree or several."""
         if not node.children:
-            raise self.error("empty node: ( ) has neither words nor children", token)
+            raise self.error_at_end("empty node: ( ) has neither words nor children", token)
         if any(isinstance(child, str) for child in node.children):
-            raise self.error(f"stray token: {node.children[0]!r} has no tag; {TAG_NEEDED}", token)
+            raise self.error_at_end(f"stray token: {node.children[0]!r} has no tag; {TAG_NEEDED}", token)
         if len(node.children) == 1:
             return [Tree("", node.children)]
         if self.variant.roots == "one":
-            raise self.error(TWO_ROOTS, token)
+            raise self.error_at_end(TWO_ROOTS, token)
         return [Tree(SEVERAL_ROOTS, node.children)]

@@ -165,8 +165,8 @@ class BracketReader:
         hint = "" if word[0].isalnum() else f"; --format=brackets:comments={word[0]} skips lines that begin with it"
         return self.error(f"stray token: {word!r} is outside of all brackets{hint}", token)
 
-    def error(self, problem: str, token: re.Match[str]) -> TreebankError:
-        column = token.start() + 1
+    def error(self, problem: str, token: re.Match[str], column: int = 0) -> TreebankError:
+        column = column or token.start() + 1
         if self.open_nodes and self.start[0] < self.line_number and column == 1:
             problem += f"; is a ')' missing in the tree that begins at line {self.start[0]}?"
         return TreebankError(problem, self.path, self.line_number, column)

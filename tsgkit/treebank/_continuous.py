@@ -40,21 +40,31 @@ class Outline:
     @classmethod
     def of(cls, parents: Mapping[int, int]) -> "Outline":
         """The outline of a tree whose phrases all have words."""
-        depth = {ROOT: 0}
+        depth = {ROOT: 0}  # every parent comes before its children
         for start in parents:
             path, node = [], start
             while node not in depth:
                 path.append(node)
                 node = parents[node]
-            depth.update(zip(reversed(path), range(depth[node] + 1, depth[node] + len(path) + 1), strict=True))
+            level = depth[node]
+            for node in reversed(path):
+                level += 1
+                depth[node] = level
         words = [node for node in parents if node < ROOT]
         first = {node: word_node(node) for node in words}
         last, n_words = dict(first), dict.fromkeys(words, 1)
-        for node in sorted(parents, key=depth.__getitem__, reverse=True):
+        for node in reversed(depth):
+            if node == ROOT:
+                break
             parent = parents[node]
-            first[parent] = min(first.get(parent, first[node]), first[node])
-            last[parent] = max(last.get(parent, last[node]), last[node])
-            n_words[parent] = n_words.get(parent, 0) + n_words[node]
+            if parent not in first:
+                first[parent], last[parent], n_words[parent] = first[node], last[node], n_words[node]
+                continue
+            if first[node] < first[parent]:  # noqa: PLR1730 - min takes twice the time
+                first[parent] = first[node]
+            if last[node] > last[parent]:  # noqa: PLR1730
+                last[parent] = last[node]
+            n_words[parent] += n_words[node]
         return cls(parents, depth, first, last, n_words)
 
     def gap(self) -> tuple[int, int] | None:

@@ -159,11 +159,11 @@ def reattached(
 ) -> dict[int, int]:
     """The parents of a discontinuous graph after it was made continuous, if the options allow it."""
     require_tree(graph, error)
-    gap = Outline.of(graph.parents).gap()
-    assert gap is not None
-    number, position = gap
     reason = "discontinuous tree"
     if options.reattached is None:
+        gap = Outline.of(graph.parents).gap()
+        assert gap is not None
+        number, position = gap
         raise error(
             reason,
             f"phrase {graph.phrase_name(number)} ({graph.labels[number]}) covers word {position + 1}"
