@@ -100,7 +100,9 @@ def outcomes_under_limits(folder, command, limits, output=None):
     loaded = addresses_of_loaded_modules(command[0])
     for more in limits:
         done, found = results(**memory_limit(loaded + (more << 20)))
-        assert done.returncode in (0, EXIT_MEMORY), (more, done)
+        # The C library ends a process that has no memory for what a module keeps for every thread.
+        has_ended = done.returncode == 127 and "memory for thread-local data" in done.stderr
+        assert done.returncode in (0, EXIT_MEMORY) or has_ended, (more, done)
         assert "Traceback" not in done.stderr
         if done.returncode == 0:
             assert (done.stdout, found) == (whole.stdout, expected), more

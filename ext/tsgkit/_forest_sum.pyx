@@ -7,6 +7,8 @@ From posteriors ``q(r)`` of treebank rules to
 over the trees that `_forest.pyx` chooses the best from, whose unary chains repeat no label: a dynamic programme over
 the same items, with sums in the place of maxima. Every sum is kept relative to the best tree of its item, so that
 values stay in the range of floats. A chain with less than 1e-9 of the best tree of the label at its top is left out.
+Where unary rules make very many chains over a span, as those of a hostile grammar do, this share grows tenfold with
+every million of rules that were looked at, so that the work is bounded.
 """
 
 from libc.math cimport INFINITY, exp, log
@@ -17,6 +19,9 @@ from tsgkit._types cimport index_t, symbol_t
 from tsgkit._work_limit cimport Limits, check_limit
 
 cdef double NEGLIGIBLE_CHAIN = log(1e-9)
+cdef double TENFOLD = log(10.0)
+cdef index_t STEPS_OF_A_THRESHOLD = 1 << 20
+cdef index_t STEPS_BETWEEN_CHECKS = 1 << 14
 
 
 cdef cppclass Sums:
@@ -29,6 +34,8 @@ cdef cppclass Sums:
     vector[index_t] path                 # the rules of a chain from the bottom up; the last is to be tried next
     vector[double] path_log              # what each of these chains weighs
     vector[bint] is_on_path              # per item
+    double least_share                   # the log of the share of chains that count
+    index_t n_steps                      # rules that chains were to be continued with
 
 
 def log_sum(Forest forest not None, symbol_t root):
@@ -105,16 +112,19 @@ cdef int add_chains(
         const Decoder* decoder, Sums* sums, index_t first_item, index_t last_item, Limits* limits) except -1 nogil:
     """Put all chains of unary rules on top of the trees of a span that have none."""
     cdef index_t item
+    sums.least_share, sums.n_steps = NEGLIGIBLE_CHAIN, 0
     for item in range(first_item, last_item):
         sums.all[item] = sums.base[item]
     for item in range(first_item, last_item):
+        if sums.least_share > 0.0:
+            break
         if sums.base[item] > 0.0:
             check_limit(limits)
-            walk_up(decoder, sums, item)
+            walk_up(decoder, sums, item, limits)
     return 0
 
 
-cdef int walk_up(const Decoder* decoder, Sums* sums, index_t bottom) except -1 nogil:
+cdef int walk_up(const Decoder* decoder, Sums* sums, index_t bottom, Limits* limits) except -1 nogil:
     """Add the trees of an item that have no unary rule on top to all items that chains lead to."""
     cdef vector[index_t]* path = &sums.path
     cdef index_t n_edges = sums.edge_log.size(), number, item, top
@@ -134,11 +144,16 @@ cdef int walk_up(const Decoder* decoder, Sums* sums, index_t bottom) except -1 n
             sums.path_log.pop_back()
             continue
         top = sums.edge_top[number]
+        sums.n_steps += 1
+        if sums.n_steps % STEPS_BETWEEN_CHECKS == 0:
+            check_limit(limits)
+            if sums.n_steps % STEPS_OF_A_THRESHOLD == 0:
+                sums.least_share += TENFOLD
         if sums.edge_below[number] != item or sums.is_on_path[top]:
             continue
         value = sums.path_log.back() + sums.edge_log[number]
         share = decoder.items[bottom].best + value - decoder.items[top].best
-        if share < NEGLIGIBLE_CHAIN:
+        if share < sums.least_share:
             continue
         sums.all[top] += sums.base[bottom] * exp(share)
         sums.is_on_path[top] = True

@@ -95,6 +95,15 @@ def test_values_that_underflow(tmp_path):
         assert [line.count(")") >= 2 for line in done.stdout.splitlines()] == [True] * 3
 
 
+def test_very_many_chains_over_a_word():
+    """The sum over all trees, of which each tree has a share, went through every chain of forty labels."""
+    n, label, rules = grammars.dense(40, 0.999)
+    parser = Parser(grammars.model_of(grammars.grammar_of(n, label, rules)), threshold=0.0, max_seconds=SECONDS)
+    result = parser.analyse(["a"], k=2)
+    assert not result.fallback
+    assert all(0.0 <= share <= 1.0 for share in result.shares)
+
+
 def test_rings_of_cycles(tmp_path):
     """Closing ten of them took two minutes and 2.3 GB."""
     size, rules = LARGEST_CYCLE, {"unary": [], "lexical": []}
