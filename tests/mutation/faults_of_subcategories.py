@@ -9,6 +9,7 @@ REFINED_BASE = "ext/tsgkit/_refined_base.pyx"
 REFINED_SEATING = "ext/tsgkit/_refined_seating.pyx"
 REFINED_BLOCKED = "ext/tsgkit/_refined_blocked.pyx"
 REFINED_TRACKING = "ext/tsgkit/_refined_tracking.pyx"
+REFINED_FREEZING = "ext/tsgkit/_refined_freezing.pyx"
 REFINED_TYPES = "ext/tsgkit/_refined_type_moves.pyx"
 REFINED_INSERTION = "ext/tsgkit/_refined_insertion.pyx"
 SPLIT_STATE = "ext/tsgkit/_split_state.pyx"
@@ -61,10 +62,10 @@ FAULTS = [
     ),
     Fault(
         "customers of coarser classes leave any tracked table",
-        REFINED_TRACKING,
-        "        elif array != word_level(b):\n            last_class = table\n",
-        "        elif array == class_level(b):\n            last_class = table\n",
-        "_refined_tracking",
+        REFINED_FREEZING,
+        "        above = table\n        place = label_class_place",
+        "        above = of_rule\n        place = label_class_place",
+        "_refined_freezing",
         f"{BATCH_TESTS} {SITE_TESTS}",
     ),
     Fault(
@@ -224,15 +225,15 @@ FAULTS = [
     Fault(
         "proposals of a batch from the streams of threads",
         REFINED_BLOCKED,
-        "        rng_of_proposal(work, item, &own),\n",
-        "        rng_of_proposal(work, thread, &own),\n",
+        "    cdef Rng rng = rng_of_proposal(work, item)\n    propose(",
+        "    cdef Rng rng = rng_of_proposal(work, thread)\n    propose(",
         "_refined_blocked",
         BATCH_TESTS,
     ),
     Fault(
         "whoever joins a tracked table is not counted there",
         REFINED_TRACKING,
-        "                state.tracked.tables[seating.table].size += 1\n",
+        "                tracked_at(state, seating.table).size += 1\n",
         "                pass\n",
         "_refined_tracking",
         BATCH_TESTS,
@@ -288,7 +289,7 @@ FAULTS = [
     Fault(
         "a refined tree of a batch stays frozen",
         REFINED_BLOCKED,
-        "    make_proposals(work, kind, size, pool)\n    rollback_state(state)\n",
+        "    make_proposals(work, kind, size, pool)\n    restore_trees(&work.frozen, work.n_threads, pool)\n",
         "    make_proposals(work, kind, size, pool)\n",
         "_refined_blocked",
         BATCH_TESTS,
@@ -303,10 +304,34 @@ FAULTS = [
     ),
     Fault(
         "the word of a tracked table is taken for its class",
-        REFINED_TRACKING,
-        "            state.tracked.tables[above].below[which] = table\n",
-        "            state.tracked.tables[above].below[0] = table\n",
-        "_refined_tracking",
+        REFINED_FREEZING,
+        "        tracked_at(state, above).below[which] = table\n",
+        "        tracked_at(state, above).below[0] = table\n",
+        "_refined_freezing",
+        BATCH_TESTS,
+    ),
+    Fault(
+        "a customer who has left a tracked table is drawn again",
+        REFINED_FREEZING,
+        "        if <int32_t>rng.below(<uint64_t>size) < table.size:\n",
+        "        if True:\n",
+        "_refined_freezing",
+        f"{BATCH_TESTS} {SITE_TESTS}",
+    ),
+    Fault(
+        "customers who keep their seats are seated again",
+        REFINED_BLOCKED,
+        "        if state.is_site[node] and not proposal.is_kept[node - first]:\n",
+        "        if state.is_site[node]:\n",
+        "_refined_blocked",
+        BATCH_TESTS,
+    ),
+    Fault(
+        "customers keep their seats at other fragments",
+        REFINED_BLOCKED,
+        "            and proposal.derivation.dish[node] == state.dish[first + node]\n",
+        "            and state.dish[first + node] >= 0\n",
+        "_refined_blocked",
         BATCH_TESTS,
     ),
     # ---- moves of types over refined fragments
@@ -370,8 +395,8 @@ FAULTS = [
     Fault(
         "insertions of a batch from the streams of threads",
         REFINED_INSERTION,
-        "rng_of_proposal(work, item, &own)",
-        "rng_of_proposal(work, thread, &own)",
+        "rng_of_proposal(work, item)",
+        "rng_of_proposal(work, thread)",
         "_refined_insertion",
         REFINED_INSERTION_TESTS,
     ),
