@@ -8,7 +8,7 @@ from tsgkit.errors import UsageError
 from tsgkit.inference import _budget
 from tsgkit.inference._budget import Costs, measure, within
 from tsgkit.inference._chains import Plan
-from tsgkit.inference._srtsg_settings import SCHEDULES, SMALL, SrSettings
+from tsgkit.inference._srtsg_settings import LARGE, SCHEDULES, SMALL, SrSettings
 from tsgkit.inference._tsg import TsgSettings
 from tsgkit.treebank import Binarization, FlatCorpus, UnknownWords, load, prepare
 
@@ -20,7 +20,8 @@ def corpus() -> FlatCorpus:
 
 def test_default_schedule_depends_on_the_size():
     assert SrSettings().for_size(SMALL).schedule == SCHEDULES[0][1]
-    assert SrSettings().for_size(SMALL + 1).schedule == SCHEDULES[1][1]
+    assert SrSettings().for_size(SMALL + 1).schedule == SrSettings().for_size(LARGE).schedule == SCHEDULES[1][1]
+    assert SrSettings().for_size(LARGE + 1).schedule == SCHEDULES[2][1]
     given = SrSettings(splits=2, split_iterations=7, joint_iterations=0).for_size(10**7)
     assert (given.splits, given.split_iterations, given.joint_iterations) == (2, 7, 0)
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
+from itertools import pairwise
 from typing import Self
 
 from tsgkit.errors import UsageError
@@ -23,7 +24,7 @@ FEWEST_SWEEPS = 10
 
 @dataclass(frozen=True)
 class Schedule:
-    """The phases of the training for treebanks of a size; see docs/results/size.rst for why.
+    """The phases of the training for treebanks of a size; see docs/results/size.rst and srtsg.rst for why.
 
     Attributes
     ----------
@@ -37,14 +38,19 @@ class Schedule:
 
 
 # For treebanks with up to so many tokens; the last one for all that are larger.
-SMALL = 150_000
-SCHEDULES = ((SMALL, Schedule(4, 200, 300)), (math.inf, Schedule(5, 100, 200)))
+SMALL, LARGE = 30_000, 150_000
+SCHEDULES = ((SMALL, Schedule(4, 200, 300)), (LARGE, Schedule(4, 100, 300)), (math.inf, Schedule(5, 100, 200)))
 
 
 def by_size() -> dict[str, str]:
     """The settings of a schedule, with all their values in words."""
-    small, large = (asdict(schedule) for _, schedule in SCHEDULES)
-    return {name: f"{value}; over {SMALL:,} tokens {large[name]}" for name, value in small.items()}
+    first = SCHEDULES[0][1]
+    texts = {name: str(value) for name, value in asdict(first).items()}
+    for (limit, before), (_, schedule) in pairwise(SCHEDULES):
+        for name, value in asdict(schedule).items():
+            if value != getattr(before, name):
+                texts[name] += f"; over {limit:,} tokens {value}"
+    return texts
 
 
 @dataclass(frozen=True, kw_only=True)
