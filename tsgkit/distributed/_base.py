@@ -114,7 +114,17 @@ class Backend(ABC):
 
 
 def outcome_of(task: Task, shared: Shared, item: Any, link: Link) -> dict[str, Any]:
-    """Run a task; whatever goes wrong becomes part of the answer."""
+    """Run a task; whatever goes wrong becomes part of the answer.
+
+    Parameters
+    ----------
+    task : function
+        Of a module.
+    shared : object
+        What all calls of the task have in common.
+    item : object
+    link : Link
+    """
     if link.stopped():
         return {"value": None}
     try:
@@ -126,7 +136,13 @@ def outcome_of(task: Task, shared: Shared, item: Any, link: Link) -> dict[str, A
 
 
 def require_same_version(version: str) -> None:
-    """Refuse to work for another tsgkit than the one installed here: results would differ without a word."""
+    """Refuse to work for another tsgkit than the one installed here: results would differ without a word.
+
+    Parameters
+    ----------
+    version : str
+        Of the job.
+    """
     if version != __version__:
         raise UsageError(f"a worker has tsgkit {__version__}, the job comes from {version}; install the same on both")
 

@@ -56,7 +56,13 @@ class ScoredBracket(NamedTuple):
 
 
 def scored_brackets(tree: Tree, parameters: Parameters) -> list[ScoredBracket]:
-    """The brackets of a tree that are not deleted, in preorder."""
+    """The brackets of a tree that are not deleted, in preorder.
+
+    Parameters
+    ----------
+    tree : nltk.Tree
+    parameters : Parameters
+    """
     found: list[ScoredBracket] = []
     n_counted = n_words = n_nodes = 0
     # A node is pushed again, with its number and start, to be closed after its children.
@@ -120,6 +126,11 @@ def marks_of_nodes(n_nodes: int, brackets: dict[str, list[ScoredBracket]]) -> li
 
 def mark_brackets(gold: Tree, test: Tree, parameters: Parameters) -> Marks:
     """Match the brackets of two trees over the same words.
+
+    Parameters
+    ----------
+    gold, test : nltk.Tree
+    parameters : Parameters
 
     Examples
     --------

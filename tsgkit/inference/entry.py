@@ -109,6 +109,10 @@ MODELS: Registry[ModelEntry] = Registry(
 def entry_of(model: Model) -> ModelEntry:
     """The entry of a model.
 
+    Parameters
+    ----------
+    model : Model
+
     Raises
     ------
     UsageError
@@ -123,6 +127,10 @@ def entry_of(model: Model) -> ModelEntry:
 
 def fragments_of(model: Model) -> FragmentTable:
     """The fragments of any model, with their counts or weights.
+
+    Parameters
+    ----------
+    model : Model
 
     Examples
     --------

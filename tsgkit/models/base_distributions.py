@@ -23,12 +23,26 @@ BaseDistribution = Callable[[TreeArrays, np.ndarray], np.ndarray]
 
 
 def frequency(trees: TreeArrays, n_refinements: np.ndarray) -> np.ndarray:
-    """Weights that make probabilities the relative frequencies of the treebank."""
+    """Weights that make probabilities the relative frequencies of the treebank.
+
+    Parameters
+    ----------
+    trees : TreeArrays
+    n_refinements : ndarray of int, one per rule
+        How many refined versions it has.
+    """
     return trees.rule_count.astype(np.float64)
 
 
 def uniform(trees: TreeArrays, n_refinements: np.ndarray) -> np.ndarray:
-    """Weights that make every refined version of every rule of a label as likely as any other."""
+    """Weights that make every refined version of every rule of a label as likely as any other.
+
+    Parameters
+    ----------
+    trees : TreeArrays
+    n_refinements : ndarray of int, one per rule
+        How many refined versions it has.
+    """
     return n_refinements.astype(np.float64)
 
 

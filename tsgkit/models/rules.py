@@ -154,7 +154,13 @@ class TreeArrays:
 
 
 def number_rules(corpus: FlatCorpus) -> TreeArrays:
-    """The trees of a binarised corpus as samplers take them."""
+    """The trees of a binarised corpus as samplers take them.
+
+    Parameters
+    ----------
+    corpus : FlatCorpus
+        Binarised.
+    """
     count_rules(corpus)  # for its checks
     n_children = np.diff(corpus.child_start)
     first = corpus.child_start[:-1]

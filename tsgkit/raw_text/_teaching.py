@@ -291,6 +291,10 @@ def student_corpus(gold: FlatCorpus, parsed: Iterable[Tree], record: Mapping[str
 def teaching_of(corpus: FlatCorpus) -> dict[str, Any] | None:
     """What a corpus records of raw text; None if it is a treebank alone.
 
+    Parameters
+    ----------
+    corpus : FlatCorpus
+
     Raises
     ------
     TreebankError

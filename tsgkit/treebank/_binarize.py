@@ -210,6 +210,11 @@ def escape(label: str) -> str:
 def undo_label(label: str) -> str | None:
     r"""The treebank label of a symbol; None for an intermediate symbol.
 
+    Parameters
+    ----------
+    label : str
+        Of a binarised tree or of a grammar.
+
     Examples
     --------
     >>> undo_label("NP^S"), undo_label("ADVP\\|PRT"), undo_label("@NP^S|JJ")

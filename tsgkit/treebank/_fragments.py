@@ -66,6 +66,11 @@ def read_fragment(text: str, path: str = "") -> Tree:
 def format_fragment(fragment: Tree) -> str:
     """The brackets of a fragment, on one line.
 
+    Parameters
+    ----------
+    fragment : nltk.Tree
+        Frontier nodes are trees without children.
+
     Examples
     --------
     >>> format_fragment(Tree("NP", [Tree("DT", ["the"]), Tree("NN", [])]))

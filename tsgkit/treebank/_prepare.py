@@ -263,6 +263,10 @@ def close_vocabulary(corpus: FlatCorpus, lexicon: Lexicon) -> None:
 def preparation_of(corpus: FlatCorpus) -> Preparation:
     """The preparation recorded in a corpus; a corpus without one counts as clean and not binarised.
 
+    Parameters
+    ----------
+    corpus : FlatCorpus
+
     Examples
     --------
     >>> tree = Tree.fromstring("(S (NP (DT the) (JJ old) (NN mill)) (VP (VBD stood)))")
