@@ -130,7 +130,7 @@ kills: build  ## kill every command at every file call, resume it, and compare t
 soak: build  ## measure the memory over 100,000 parses and 1,000 iterations of every sampler
 	$(RUN) -m tools.bench.soak
 
-bench-read: build  ## measure the reader of TIGER-XML: tokens per second, memory (TREES=100000)
+bench-read: build  ## measure the readers: tokens per second, memory (TREES=100000)
 	$(RUN) -m tools.bench.read --trees=$(or $(TREES),100000)
 
 bench-classes: build  ## measure how well the classes of unknown words predict their tags

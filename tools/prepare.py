@@ -90,7 +90,7 @@ from tsgkit._options import (
 from tsgkit._overwriting import note_output
 from tsgkit._progress import progress
 from tsgkit._usage import with_registered
-from tsgkit.errors import UsageError
+from tsgkit.errors import TreebankError, UsageError
 from tsgkit.models._model import Model
 from tsgkit.treebank import Binarization, Cleaning, Lexicon, UnknownWords, prepare, write_trees
 from tsgkit.treebank._dependencies import write_conllu
@@ -121,6 +121,7 @@ class Job:
 
     def trees(self, trees: Iterator[Tree]) -> Iterator[Tree]:
         """Every tree cleaned and binarised (or with its binarisation undone)."""
+        n_kept = n_dropped = 0
         for tree in progress(trees, "trees", "trees", quiet=self.quiet):
             if self.restore is not None:
                 yield self.restore.with_original_labels(tree)
@@ -129,8 +130,18 @@ class Job:
                 yield self.binarization.undo(tree)
                 continue
             clean = self.cleaning.apply(tree)
-            if clean is not None:
-                yield clean if self.binarization is None else self.binarization.apply(clean)
+            if clean is None:
+                n_dropped += 1
+                continue
+            n_kept += 1
+            yield clean if self.binarization is None else self.binarization.apply(clean)
+        if n_dropped and not n_kept:
+            raise TreebankError(
+                f"cleaning leaves no words in any tree ({n_dropped}); do rules for labels drop too much?"
+            )
+        if n_dropped:
+            trees_were = "trees were" if n_dropped > 1 else "tree was"
+            print(f"tsgkit: {n_dropped} {trees_were} left out: no words after cleaning", file=sys.stderr)
 
     def write(self, trees: Iterator[Tree], path: str, lexicon: Lexicon | None = None) -> Lexicon | None:
         """Write trees to a file; returns the closed vocabulary, if rare words are replaced."""

@@ -72,6 +72,18 @@ def test_files(tmp_path):
         read_relabelling(str(tmp_path / "a"))
 
 
+def test_trees_that_lose_all_words_are_counted(tsgkit, tmp_path):
+    (tmp_path / "t.mrg").write_text("(S (NP (N a)))\n(X (Y (N b)))\n(X (N c))\n")
+    (tmp_path / "x.labels").write_text("phrase X drop\n")
+    done = tsgkit("prepare", "--quiet", "--labels=x.labels", "t.mrg")
+    assert done.stdout == "(TOP (S (NP (N a))))\n"
+    assert done.stderr == "tsgkit: 2 trees were left out: no words after cleaning\n"
+    (tmp_path / "x.labels").write_text("phrase * drop\n")
+    done = tsgkit("prepare", "--quiet", "--labels=x.labels", "t.mrg", "-o", "none.mrg", code=2)
+    assert "cleaning leaves no words in any tree (3)" in done.stderr
+    assert not (tmp_path / "none.mrg").exists()
+
+
 def test_the_inverse():
     rules = Relabelling.parse("tag PU -> .\ntag N* -> N\nphrase VN -> VP\nphrase X drop")
     inverse = rules.inverse(labels_of([TREE]))

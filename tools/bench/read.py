@@ -1,11 +1,11 @@
-"""Speed and memory of the readers: trees of the bundled treebank, written in every format there is a writer or text for.
+"""Speed and memory of the readers: trees of the bundled treebank in every format that is written here or by tsgkit.
 
 Usage:
   read.py [options]
 
 Reads N trees, written from the bundled treebank again and again, in a process of its own for each format, and prints
-tokens per second and the largest memory; for the format of --sizes also a quarter and a half of them: time should double
-with the size, memory should not change.
+tokens per second and the largest memory; for the format of --sizes also a quarter and a half of them: time should
+double with the size, memory should not change.
 
 Options:
   --trees=N       of the largest file [default: 100000]
@@ -118,7 +118,8 @@ def main() -> None:
     n_most = int(arguments["--trees"])
     every = [*(name for name in WRITERS.built_in if name not in ("words", "conllu")), *TEXTS]
     chosen = arguments["--formats"].split(",") if arguments["--formats"] else every
-    print(f"{'format':<12}{'trees':>8}{'tokens':>10}{'seconds':>9}{'processor':>11}{'tokens/s':>10}{'of processor':>14}{'MB':>6}")
+    head = f"{'format':<12}{'trees':>8}{'tokens':>10}{'seconds':>9}{'processor':>11}{'tokens/s':>10}"
+    print(f"{head}{'of processor':>14}{'MB':>6}")
     with tempfile.TemporaryDirectory() as folder:
         for name in chosen:
             for part in (4, 2, 1) if name == arguments["--sizes"] else (1,):
