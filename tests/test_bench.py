@@ -47,6 +47,20 @@ def table(text, first_cell):
     return [re.split(r" {2,}", line) for line in block[0].splitlines()]
 
 
+def test_speed_of_readers(bench):
+    """What is written without a writer of tsgkit is read as so many trees."""
+    head, *rows = table(bench("read", "--trees=20", "--sizes=line", "--formats=line,alpino,genia,ftb,lemmas"), "format")
+    assert head[-2:] == ["of processor", "MB"]
+    sizes = [
+        ("line", "5"),
+        ("line", "10"),
+        ("line", "20"),
+        *((name, "20") for name in ("alpino", "genia", "ftb", "lemmas")),
+    ]
+    assert [tuple(row[:2]) for row in rows] == sizes
+    assert len({row[2] for row in rows if row[1] == "20"}) == 1
+
+
 def test_classes_of_unknown_words(bench):
     head, *rows = table(bench("classes"), "treebank")
     assert head[-2:] == ["tags predicted, %", "bits"]

@@ -17,15 +17,16 @@ Options:
 import itertools
 import multiprocessing
 import resource
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from xml.sax.saxutils import escape, quoteattr
 
-from docopt import docopt
 from nltk.tree import Tree
 
+from tsgkit._cli import command, parse_arguments
 from tsgkit.treebank import Cleaning, load, read_trees, write_trees
 from tsgkit.treebank._trees import is_preterminal, words
 from tsgkit.treebank.formats import WRITERS
@@ -113,8 +114,9 @@ def measure(path: str, format_name: str) -> tuple[int, float, float, int]:
     return n_trees, seconds, processor, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
-def main() -> None:
-    arguments = docopt(__doc__ or "")
+@command
+def main(argv: list[str]) -> int:
+    arguments = parse_arguments(__doc__, argv)
     n_most = int(arguments["--trees"])
     every = [*(name for name in WRITERS.built_in if name not in ("words", "conllu")), *TEXTS]
     chosen = arguments["--formats"].split(",") if arguments["--formats"] else every
@@ -138,7 +140,8 @@ def main() -> None:
                     f"{n_tokens / processor:>14.0f}{memory:>6}",
                     flush=True,
                 )
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
