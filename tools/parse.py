@@ -54,7 +54,7 @@ Options:
   --max-memory=MB          a sentence whose chart needs more gets a fallback tree; every thread has a chart
                            for every grammar of the model [default: 1024]
   --threshold=P            prune what has a smaller share of the probability; 0 for no pruning; 1e-3 unless
-                           given, but 3e-4 for a product of rules, and 3e-3 in its models after the first
+                           given, but 3e-4 for a product of rules, and 1e-3 in its models after the first
   --coarse-threshold=P     the same for the coarsest grammar; unless given, 3e-5, or the threshold if that is smaller
   --closing=P              do not look at spans that have a phrase with a smaller probability, as a model of the words
                            around their ends sees it; 0 to look at all [default: 1e-3]

@@ -9,7 +9,7 @@ from tsgkit.errors import SettingError, UsageError
 from tsgkit.parsing import Parser, ParserSettings
 from tsgkit.parsing._product import ProductParser
 from tsgkit.parsing._settings import COARSE_THRESHOLD, THRESHOLD
-from tsgkit.parsing.votes import GUIDED_THRESHOLD, RULES_THRESHOLD, TREES_GUIDED_THRESHOLD
+from tsgkit.parsing.votes import GUIDED_THRESHOLD, RULES_THRESHOLD
 
 WRONG = (
     ({"objective": "best"}, "objective 'best': must be one of mpd"),
@@ -73,7 +73,7 @@ def test_thresholds_unless_given(model):
     assert Parser(model).settings.pruning_threshold == THRESHOLD
     for product, first, guided in (
         ("rules", RULES_THRESHOLD, GUIDED_THRESHOLD),
-        ("trees", THRESHOLD, TREES_GUIDED_THRESHOLD),
+        ("trees", THRESHOLD, GUIDED_THRESHOLD),
     ):
         parser = ProductParser([model, model], product=product)
         assert [one.settings.pruning_threshold for one in parser._members] == [first, guided]

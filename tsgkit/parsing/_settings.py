@@ -32,7 +32,7 @@ class ParserSettings(Checked):
     threshold : float, optional
         What has less than this share of the probability in the chart of one stage is pruned in the next; 0 turns
         pruning off. Unless given, 1e-3; for a product of rules 3e-4 in the first model, which guides the others, and
-        3e-3 in those.
+        1e-3 in those.
     coarse_threshold : float, optional
         The same for the chart of the coarsest grammar, which knows least; unless given, 3e-5, or the threshold if that
         is smaller.

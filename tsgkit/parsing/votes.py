@@ -25,8 +25,7 @@ __all__ = ["Ballot", "Product", "Vote"]
 N_BEST = 100
 # What the first model prunes, which guides the others, may be what these are sure of; not so what one of these does.
 RULES_THRESHOLD = 3e-4
-GUIDED_THRESHOLD = 3e-3
-TREES_GUIDED_THRESHOLD = 1e-3
+GUIDED_THRESHOLD = 1e-3
 
 
 @dataclass
@@ -148,4 +147,4 @@ def by_trees(ballot: Ballot, k: int) -> list[Candidate]:
 
 
 RULES = Product("rules", RULES_THRESHOLD, GUIDED_THRESHOLD, True, lambda k: 0, by_rules)
-TREES = Product("trees", None, TREES_GUIDED_THRESHOLD, False, lambda k: max(k, N_BEST), by_trees)
+TREES = Product("trees", None, GUIDED_THRESHOLD, False, lambda k: max(k, N_BEST), by_trees)
