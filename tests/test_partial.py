@@ -58,6 +58,7 @@ def test_labels_are_induced_from_tags(run, files):
     (files / "tags").write_text("DT NN VBD\nDT JJ NN VBD RB\n( DT NN ) VBD\n" * 5, encoding="utf-8")
     code, _, error = run(train_command.main, *SHORT, "--induce=2", "-o", files / "i.model", files / "tags")
     assert code == 0, error
+    assert "no trees" not in error  # none were asked for
     (files / "input").write_text("DT NN VBD RB\n", encoding="utf-8")
     code, _, error = run(parse_command.main, "-i", files / "input", "-o", files / "output", files / "i.model")
     assert code == 0, error

@@ -36,7 +36,7 @@ class Reading:
     skipped, reattached : list, optional
         As for `read_trees`.
     n_trees : list of int
-        One number: how many trees were read.
+        How many trees were read, one number for each time that trees were asked for.
     list_to : str, optional
         The file that lists what was left out; unless given, the beginning of the list is printed.
     """
@@ -44,14 +44,15 @@ class Reading:
     options: dict[str, Any]
     skipped: list[TreebankError] | None
     reattached: list[str] | None
-    n_trees: list[int] = field(default_factory=lambda: [0])
+    n_trees: list[int] = field(default_factory=list)
     list_to: str | None = None
 
     def trees(self, sources: str | Iterable[str]) -> Iterator[Tree]:
         """The trees of treebanks; at their end, an error if too many were bad, after these are listed."""
+        self.n_trees.append(0)
         try:
             for tree in read_trees(sources, **self.options, skipped=self.skipped, reattached=self.reattached):
-                self.n_trees[0] += 1
+                self.n_trees[-1] += 1
                 yield tree
         except TreebankError:
             if self.skipped:
@@ -60,14 +61,14 @@ class Reading:
 
     def report(self) -> None:
         """Print to stderr which trees were left out or changed, if the options allow it, and if there were none."""
-        if not self.n_trees[0] and not self.skipped:
+        if self.n_trees and not sum(self.n_trees) and not self.skipped:
             print("tsgkit: there were no trees", file=sys.stderr)
         if self.reattached is not None:
             n_trees = len(self.reattached)
             print(f"tsgkit: made {n_trees} tree{'s'[: n_trees != 1]} continuous", file=sys.stderr)
         if self.skipped is not None:
             self.list_skipped(self.skipped)
-            print(f"tsgkit: skipped {lost_share(self.skipped, self.n_trees[0])}", file=sys.stderr)
+            print(f"tsgkit: skipped {lost_share(self.skipped, sum(self.n_trees))}", file=sys.stderr)
 
     def list_skipped(self, skipped: Sequence[TreebankError]) -> None:
         """List what was left out: all of it in a file, or the first of each kind on stderr."""
