@@ -362,7 +362,7 @@ def test_derivations_with_subcategories(inspect, refined_path):
         assert whole == with_words(encoded, model.preparation.vocabulary_words(encoded.leaves()))
         assert [step["count"] for step in value["steps"]] == [counts.get(each, 0) for each in fragments]
     all_counts = [step["count"] for value in values for step in value["steps"]]
-    assert (sum(count > 0 for count in all_counts), len(all_counts)) == (1558, 1570)
+    assert (sum(count > 0 for count in all_counts), len(all_counts)) == (1415, 1433)
 
 
 def test_subcategories_that_are_not_there(inspect, refined_path):

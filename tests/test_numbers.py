@@ -25,7 +25,7 @@ GOLDEN = {
     "tsg": "0a73c3d4ed38987b",
     "insertion": "4d3cac254d37ef69",
     "srtsg": "b2beeca1c31ff288",
-    "sites": "41d8c35ae1105a59",
+    "sites": "edea215edf6622d8",
     "parses": "2ce80e28606c4005",
 }
 

@@ -136,7 +136,7 @@ is_site[trees.tree_start[:-1]] = True
 def seated(seed):
     sampler = make_site_sampler(trees, words, subcategories, levels, base="frequency", seed=seed)
     sampler.start(symbols, is_site)
-    sampler.blocked_sweep(0, joint=True, batch=4)
+    sampler.blocked_sweep(0, joint=True, batch=4, threads=3)    # a thread that cannot start is done without
     return sampler
 
 def use(sampler):

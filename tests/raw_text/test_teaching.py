@@ -101,8 +101,8 @@ def test_compressed_text_and_several_files_are_one_text(tmp_path, text):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"The man left .\n\x00\x01\x02\n", "2: a null character: this is no text file"),
-        (b"\xff\xfe\x80\x81", "1:1: not valid utf-8"),
+        (b"The man left .\n\x00\x01\x02\n", "2:1: not text in utf-8: a NUL character"),
+        (b"\xff\xfe\x80\x81", "1:1: not utf-8: the file begins with the mark of UTF-16"),
         (gzip.compress(b"The man left .\n" * 100, mtime=0)[:40], "damaged or cut short"),
         (lzma.compress(b"The man left .\n" * 100)[:-20], "damaged or cut short"),
     ],

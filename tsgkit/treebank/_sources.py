@@ -276,7 +276,8 @@ def decoded(lines: Iterable[bytes], path: str, encoding: str, *, is_assumed: boo
             text = line.decode(encoding)
             if bad := BAD_CHARACTER.search(text):
                 what = NOT_TEXT.get(bad[0], "half a character")
-                raise TreebankError(f"not text in {encoding}: {what}; is another right?", path, number, bad.start() + 1)
+                message = f"not text in {encoding}: {what}; is another encoding right?"
+                raise TreebankError(message, path, number, bad.start() + 1)
             text = text.removeprefix(BYTE_ORDER_MARK) if number == 1 else text
             if "\r" not in text or text.find("\r") == len(text) - 2:
                 yield text
