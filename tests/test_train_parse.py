@@ -518,7 +518,7 @@ def test_penn_sample(treebanks, run, tmp_path, parse):
     lines = parse("".join(f"{' '.join(tree.leaves())}\n" for tree in gold), path=tmp_path / "m")
     trees = [Tree.fromstring(line) for line in lines]
     assert [tree.leaves() for tree in trees] == [tree.leaves() for tree in gold]
-    assert round(evaluate(gold, trees).f1, 2) == 75.69
+    assert round(evaluate(gold, trees).f1, 2) == 75.6
 
 
 # ---- trees as input ----------------------------------------------------------------------------------------
