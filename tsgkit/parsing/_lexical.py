@@ -127,8 +127,9 @@ class LexicalTable:
     def by_word(self) -> Entries:
         """All rules by word, and those of a word that nothing is known about, whose number is the last."""
         order, starts = order_by_last(self.grammar.lexical, len(self.grammar.words))
-        ranks = self.index.rank_of_symbol[self.grammar.lexical[order, 0]]
-        weights = self.grammar.lexical_weight[order]
+        # Where memory is lacking, `take` raises MemoryError; numpy's indexing by 32-bit numbers crashes.
+        ranks = self.index.rank_of_symbol.take(self.grammar.lexical[:, 0].take(order))
+        weights = self.grammar.lexical_weight.take(order)
         unseen = unseen_entry(ranks, weights)
         return np.append(starts, starts[-1] + len(unseen[0])), *joined((ranks, weights), unseen)
 
