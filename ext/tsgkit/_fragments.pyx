@@ -30,7 +30,7 @@ cdef int start_fragments(FragmentTable* table, cpp_bool is_refined, size_t n_rul
     return 0
 
 
-# Samplers of refined trees begin anew after every sweep, and need about the same memory again.
+# Samplers of refined trees begin with empty vectors after every sweep, and need about the same memory again.
 
 cdef void clear_links(vector[FragmentLinks]* links) noexcept nogil:
     cdef size_t number
