@@ -135,6 +135,7 @@ def refined(folder):
     "options",
     [
         ["refined"],
+        ["refined", "--threads=2"],
         ["refined", "--kbest=20", "--confidence", "--scores"],
         ["refined", "--objective=mpp", "--threshold=0"],
         ["refined", "en", "--product=trees"],

@@ -10,9 +10,11 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <cstdlib>
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -23,6 +25,38 @@
 #endif
 
 namespace tsgkit {
+
+// How many blocks of so many bytes there is memory for now, at most n_rooms.
+inline int count_rooms(int n_rooms, size_t n_bytes) {
+    void* last = nullptr;   // every block begins with the address of the one before
+    int n_found = 0;
+    for (; n_found < n_rooms; ++n_found) {
+        void** room = static_cast<void**>(std::malloc(n_bytes));
+        if (!room) break;
+        *static_cast<void* volatile*>(room) = last;
+        last = room;
+    }
+    while (last) std::free(std::exchange(last, *static_cast<void**>(last)));
+    return n_found;
+}
+
+// Much more than an exception and the storage of a thread take; too large for any cache of free memory.
+constexpr size_t THROWING_ROOM = size_t(1) << 20;
+
+// Whether this thread can throw that an allocation failed. C++ keeps what it needs to throw for every thread, and asks for
+// it when the first exception is thrown: where there is no memory for that, the process ends.
+inline bool prepare_throwing() {
+    // The flag is storage of the thread as well, so that it is looked at only when there is memory.
+    static thread_local bool is_prepared = false;
+    if (count_rooms(1, THROWING_ROOM) == 0) return false;
+    if (is_prepared) return true;
+    try {
+        throw std::bad_alloc();
+    } catch (const std::bad_alloc&) {
+    }
+    is_prepared = true;
+    return true;
+}
 
 class WorkerPool {
 public:
@@ -136,6 +170,7 @@ private:
         }
 
         void serve(int thread, uint64_t before) {
+            if (!prepare_throwing()) return;   // others take its items
             for (;;) {
                 before = await(before);
                 if (is_over.load(std::memory_order_relaxed)) return;

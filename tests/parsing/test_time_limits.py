@@ -12,7 +12,6 @@ from tsgkit._chart import Chart
 from tsgkit._derivations import best_derivation, sample_derivations
 from tsgkit._grammar_index import GrammarIndex
 from tsgkit._posteriors import forest_of
-from tsgkit._threads import prepare_thread
 from tsgkit._tree_ranking import TreeRanking
 from tsgkit._tree_score import TreeScorer
 from tsgkit._work_limit import WorkLimit
@@ -170,16 +169,6 @@ def test_a_batch_that_is_given_up_leaves_no_thread_at_work(slow_model):
     assert next(parses).fallback == ""
     parses.close()
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("ThreadPoolExecutor")]
-
-
-def test_threads_are_prepared_for_exceptions():
-    """Twice as good as once; where memory ends, `tests/oom` tells."""
-    threads = [threading.Thread(target=lambda: (prepare_thread(), prepare_thread())) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=600)
-    assert not any(thread.is_alive() for thread in threads)
 
 
 def test_an_impossible_limit(slow_model):

@@ -6,10 +6,9 @@ transform of the counts that are left fills a chart per sentence, under its brac
 from the chart; and then, one by one, accepted or rejected against the true counts (``_tsg_trees.pyx``).
 """
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 
+from tsgkit._threads import thread_pool
 from tsgkit._tsg_sampler import TsgSampler
 from tsgkit.errors import UsageError
 from tsgkit.inference._phases import Record, State, sampled_model
@@ -92,7 +91,7 @@ class TreeProposals:
         if self.material.threads == 1:
             found = [draw(number) for number in numbers.tolist()]
         else:
-            with ThreadPoolExecutor(self.material.threads) as pool:
+            with thread_pool(self.material.threads) as pool:
                 found = list(pool.map(draw, numbers.tolist()))
         trees = with_trees(sampling.sampler.trees, [tree for tree, _ in found])
         return trees, np.concatenate([states for _, states in found])

@@ -16,6 +16,7 @@ from nltk.parse.api import ParserI
 from nltk.tree import ProbabilisticTree, Tree
 
 from tsgkit._streams import until_failure
+from tsgkit._threads import thread_pool
 from tsgkit._work_limit import WorkLimit
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.models._model import Model
@@ -220,7 +221,7 @@ class SentenceParser(ParserI, ABC):
                 brackets = given[0] if given else ()
                 yield self.analyse(words, tags, k=k, number=number, confidence=confidence, brackets=brackets)
             return
-        with ThreadPoolExecutor(threads) as pool:
+        with thread_pool(threads) as pool:
             pending: deque[Job] = deque()
             failures: list[Exception] = []
             try:
@@ -274,7 +275,7 @@ def results_of(calls: Sequence[Callable[[], R]], pool: Executor | None = None) -
     futures: list[Future[R]] = []
     results: dict[int, R] = {}
     try:
-        with suppress(RuntimeError):  # there is no memory for another thread, or the pool closes
+        with suppress(RuntimeError):  # the pool closes
             for call in calls:
                 futures.append(pool.submit(call))
         for place in reversed(range(len(calls))):
@@ -299,10 +300,7 @@ class Job:
         self.parser, self.pool, self.arguments, self.options = parser, pool, arguments, options
         self.limit: WorkLimit | None = None
         self.is_cancelled = False
-        try:
-            self.future: Future[Parse] = pool.submit(self.run)
-        except RuntimeError as error:  # no memory for the stack of another thread
-            raise MemoryError(str(error)) from error
+        self.future: Future[Parse] = pool.submit(self.run)
 
     def run(self) -> Parse:
         self.limit = WorkLimit(self.parser.settings.max_seconds)

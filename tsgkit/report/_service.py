@@ -6,13 +6,14 @@ A service keeps no state between requests: models are read-only, and every respo
 import math
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
 from typing import Any
 
 from nltk.tree import Tree
 
+from tsgkit._threads import thread_pool
 from tsgkit._work_limit import WorkLimit
 from tsgkit.drawing._arcs import ArcDrawing
 from tsgkit.drawing._trees import Drawing, confidences
@@ -112,7 +113,7 @@ class ParseService:
         self.parameters = parameters_named(preparation.parameters or DEFAULT_PARAMETERS)
         self.heads = HeadRules.parse(head_rules, "head rules") if head_rules else preparation.heads
         self.given_examples = examples or Examples.of_training(models[0])
-        self.pool = ThreadPoolExecutor(limits.threads, thread_name_prefix="parse")
+        self.pool = thread_pool(limits.threads, "parse")
         self.turns = Turns(limits.threads, limits.queue)
 
     def about(self) -> dict[str, Any]:
