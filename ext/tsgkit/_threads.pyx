@@ -52,8 +52,17 @@ def thread_pool(int n_threads, str name=""):
     pool = ThreadPoolExecutor(n_started, thread_name_prefix=name)
     # No thread is idle before all have come, and so the pool starts another one for every call.
     everyone = threading.Barrier(n_started)
+
+    def prepare():
+        try:
+            prepare_thread()
+        except BaseException:
+            everyone.abort()
+            raise
+        everyone.wait()
+
     try:
-        for ready in [pool.submit(_prepare_with, everyone) for _ in range(n_started)]:
+        for ready in [pool.submit(prepare) for _ in range(n_started)]:
             ready.result()
     except BaseException as error:
         everyone.abort()
@@ -62,13 +71,3 @@ def thread_pool(int n_threads, str name=""):
             raise MemoryError(str(error)) from error
         raise
     return pool
-
-
-def _prepare_with(everyone):
-    """What every thread of a pool does first."""
-    try:
-        prepare_thread()
-    except BaseException:
-        everyone.abort()
-        raise
-    everyone.wait()
