@@ -39,7 +39,7 @@ def copy_tree(target: Path) -> None:
         else:
             shutil.copy2(source, target / part)
     # The package's own folder of tools is elsewhere in the source tree.
-    (target / "tsgkit" / "tools").symlink_to(target / "tools")
+    (target / "tsgkit" / "_tools").symlink_to(target / "tools")
 
 
 def run(command: list[str], folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
