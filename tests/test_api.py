@@ -65,6 +65,14 @@ def test_the_page_lists_the_names_of_a_module(module):
         assert name.isupper() or value.__doc__, f"{module}.{name} has no docstring"
 
 
+@pytest.mark.parametrize("module", NAMES)
+def test_what_is_not_on_the_page_is_private_by_name(module):
+    """Of a public module, not even what it imports can be taken for a part of it."""
+    names = {name for name in dir(importlib.import_module(module)) if not name.startswith("_")}
+    modules = {name.rpartition(".")[2] for name in NAMES if name.rpartition(".")[0] == module}
+    assert names - modules == set(NAMES[module])
+
+
 PARSERS = {"Parser": {"model"}, "ProductParser": set(), "KnownTreeParser": {"best"}}
 
 

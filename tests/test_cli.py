@@ -12,8 +12,10 @@ import pytest
 from commands import run_forked, run_here
 
 from tsgkit._cli import choice, command, integer, number
+from tsgkit._exit_codes import EXIT_CODES
+from tsgkit._messages import exit_code_of
 from tsgkit._usage import command_names
-from tsgkit.errors import EXIT_CODES, OverwriteError, TsgkitError, UsageError, exit_code_of
+from tsgkit.errors import OverwriteError, TsgkitError, UsageError
 
 # They have no progress bar and no messages.
 SILENT = ("compare", "completion")

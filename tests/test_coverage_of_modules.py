@@ -1,5 +1,6 @@
 """Every module has a test file named after it, or the table of the design page says which tests cover it."""
 
+import ast
 import csv
 import re
 from pathlib import Path
@@ -16,10 +17,20 @@ def read_table():
 
 
 def modules():
-    """All modules that hold code: no packages, no ``.pxd`` without a ``.pyx``."""
+    """All modules that hold code: no packages, no lists of public names, no ``.pxd`` without a ``.pyx``."""
     for module, paths in SOURCES.items():
-        if any(path.suffix in (".py", ".pyx") and not path.stem.startswith("__") for path in paths):
+        has_code = any(path.suffix in (".py", ".pyx") and not path.stem.startswith("__") for path in paths)
+        if has_code and not only_names(paths[0]):
             yield module
+
+
+def only_names(path):
+    """Whether a module has nothing but a docstring, imports and ``__all__``."""
+    if path.suffix != ".py":
+        return False
+    _, *rest = ast.parse(path.read_text("utf-8")).body
+    names = [node for node in rest if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"]
+    return bool(names) and all(isinstance(node, ast.ImportFrom) or node in names for node in rest)
 
 
 MODULES = list(modules())

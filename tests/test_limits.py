@@ -9,7 +9,7 @@ import pytest
 from commands import run_forked, run_here
 from processes import memory_limit, needs_proc
 
-from tsgkit.errors import EXIT_MEMORY
+from tsgkit._exit_codes import EXIT_MEMORY
 
 GREEK = """
 (S (NP (AT ο) (NO σκύλος)) (VP (VB τρέχει)) (PT .))

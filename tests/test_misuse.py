@@ -2,9 +2,9 @@
 
 import pytest
 
+from tsgkit._guesses import did_you_mean
 from tsgkit._misuse import misuse
 from tsgkit._usage import usage_text
-from tsgkit.errors import did_you_mean
 
 USAGE = """Do something.
 

@@ -12,8 +12,8 @@ from tsgkit._tools import serve as serve_command
 from tsgkit.errors import UsageError
 from tsgkit.parsing import ParserSettings
 from tsgkit.parsing._settings import THRESHOLD
+from tsgkit.parsing._votes import GUIDED_THRESHOLD, RULES_THRESHOLD
 from tsgkit.parsing.objectives import OBJECTIVES, PRODUCTS
-from tsgkit.parsing.votes import GUIDED_THRESHOLD, RULES_THRESHOLD
 from tsgkit.report._limits import ConnectionLimits, Limits
 from tsgkit.report._service import SERVICE_CHANGES
 

@@ -5,9 +5,9 @@ import re
 import pytest
 from nltk.tree import Tree
 
+from tsgkit._exit_codes import EXIT_USAGE
 from tsgkit._tools import parse as parse_command
 from tsgkit._tools import train as train_command
-from tsgkit.errors import EXIT_USAGE
 from tsgkit.models._model import Model
 from tsgkit.treebank import load
 from tsgkit.treebank._brackets import format_tree

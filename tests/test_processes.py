@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from processes import descendants, hear_interrupts, needs_proc, wait_until
 
+from tsgkit._exit_codes import EXIT_INTERRUPTED
 from tsgkit.distributed._base import Outcome
 from tsgkit.distributed._isolation import how_it_ended, rescued, run_isolated
-from tsgkit.errors import EXIT_INTERRUPTED, UsageError
+from tsgkit.errors import UsageError
 
 SPAWNED = """
 import multiprocessing, sys, time

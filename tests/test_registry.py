@@ -4,7 +4,7 @@ from importlib.metadata import EntryPoint
 
 import pytest
 
-from tsgkit import registry
+from tsgkit import _registry as registry
 from tsgkit.errors import UsageError
 from tsgkit.registry import Registry
 

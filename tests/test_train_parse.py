@@ -9,10 +9,10 @@ import sys
 import pytest
 from nltk.tree import Tree
 
+from tsgkit._exit_codes import EXIT_USAGE
 from tsgkit._tools import parse as parse_command
 from tsgkit._tools import prepare as prepare_command
 from tsgkit._tools import train as train_command
-from tsgkit.errors import EXIT_USAGE
 from tsgkit.evaluation import evaluate
 from tsgkit.models._model import Model
 from tsgkit.parsing import Parser

@@ -31,8 +31,8 @@ from tsgkit._files import open_output
 from tsgkit._options import parameters_of
 from tsgkit.drawing._terminal import columns, outline_lines, printable, wants_colour
 from tsgkit.errors import UsageError
+from tsgkit.evaluation._differences import Difference, Differences, ScoredBracket, find_differences, phrases
 from tsgkit.evaluation._parameters import Parameters
-from tsgkit.evaluation.differences import Difference, Differences, ScoredBracket, find_differences, phrases
 from tsgkit.report._comparison import comparison_page, marked_drawing
 from tsgkit.treebank._trees import words
 

@@ -29,7 +29,9 @@ import sys
 from typing import Any
 
 from tsgkit._cli import command, integer, parse_arguments
-from tsgkit.errors import EXIT_FAILED, UsageError, one_of
+from tsgkit._exit_codes import EXIT_FAILED
+from tsgkit._guesses import one_of
+from tsgkit.errors import UsageError
 from tsgkit.evaluation import Comparison, Evaluation, _report, compare, load_parameters
 from tsgkit.evaluation._evalb import parameter_warnings, read_source, score
 from tsgkit.evaluation._parameters import DEFAULT_PARAMETERS, Parameters, parameters_named

@@ -21,11 +21,12 @@ from typing import Any
 
 from tsgkit._archive import archive_header, is_archive
 from tsgkit._cli import command, parse_arguments
+from tsgkit._exit_codes import EXIT_USAGE
 from tsgkit._files import open_binary, open_output
-from tsgkit.errors import EXIT_USAGE, ArchiveError, TsgkitError
+from tsgkit.errors import ArchiveError, TsgkitError
+from tsgkit.treebank._formats import ENCODING
 from tsgkit.treebank._sources import decode_lines, has_trees, read_trees, recognised_format
 from tsgkit.treebank._trees import words
-from tsgkit.treebank.formats import ENCODING
 
 # By the end of the name: files that tsgkit writes beside others.
 BESIDE = {

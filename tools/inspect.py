@@ -48,7 +48,7 @@ from tsgkit._cli import choice, command, integer, number, parse_arguments
 from tsgkit._files import open_output
 from tsgkit._options import preset_of
 from tsgkit.errors import UsageError
-from tsgkit.inference.entry import entry_of, fragments_of
+from tsgkit.inference._entry import entry_of, fragments_of
 from tsgkit.models._fragments import KINDS, SORTS, FragmentTable, with_bare_foot
 from tsgkit.models._model import Model
 from tsgkit.models._subcategories import SubcategoryTable

@@ -94,11 +94,11 @@ from tsgkit.errors import TreebankError, UsageError
 from tsgkit.models._model import Model
 from tsgkit.treebank import Binarization, Cleaning, Lexicon, UnknownWords, prepare, write_trees
 from tsgkit.treebank._dependencies import write_conllu
+from tsgkit.treebank._formats import WRITERS
 from tsgkit.treebank._heads import PENN, HeadRules
 from tsgkit.treebank._prepare import Preparation, preparation_of, sample_trees, split_trees, statistics
 from tsgkit.treebank._presets import load_preset, preset_names
 from tsgkit.treebank._trees import words
-from tsgkit.treebank.formats import WRITERS
 
 __doc__ = with_registered(__doc__)
 PARTS = {2: ("train", "test"), 3: ("train", "dev", "test")}

@@ -37,8 +37,8 @@ from tsgkit.evaluation._evalb import parameter_warnings
 from tsgkit.models._model import Model
 from tsgkit.parsing import Parse
 from tsgkit.parsing._product import parser_of
+from tsgkit.report._model_report import Report, ReportSettings
 from tsgkit.report._side_by_side import grouped, side_by_side_page
-from tsgkit.report.model_report import Report, ReportSettings
 from tsgkit.treebank import read_trees
 from tsgkit.treebank._trees import words
 

@@ -172,6 +172,7 @@ from nltk.tree import Tree
 
 from tsgkit import __version__
 from tsgkit._cli import command, integer, number, parse_arguments
+from tsgkit._exit_codes import EXIT_FAILED, EXIT_INTERRUPTED
 from tsgkit._model_options import fill_preparation, model_settings, option_of, recipe_of, with_defaults
 from tsgkit._options import (
     Reading,
@@ -189,23 +190,23 @@ from tsgkit._overwriting import note_output
 from tsgkit._progress import progress
 from tsgkit._usage import with_registered
 from tsgkit.distributed import Backend
-from tsgkit.errors import EXIT_FAILED, EXIT_INTERRUPTED, UsageError
+from tsgkit.errors import UsageError
 from tsgkit.evaluation._evalb import parameter_warnings
 from tsgkit.evaluation._report import columns
 from tsgkit.inference._budget import within
 from tsgkit.inference._chains import Chain, Chains, Plan, chain_path
 from tsgkit.inference._checkpoint import checkpoint_path, files_of_run, saved_settings
 from tsgkit.inference._convergence import Diagnosis
+from tsgkit.inference._entry import MODELS, ModelEntry
 from tsgkit.inference._start import Start
-from tsgkit.inference.entry import MODELS, ModelEntry
 from tsgkit.models._model import Model
 from tsgkit.models._open_trees import OpenCorpus, induced_corpus, with_open_sentences
 from tsgkit.parsing._held_out import held_out_score, score_model
 from tsgkit.raw_text import RawSentences, RawTextSettings, Teaching
 from tsgkit.treebank import Binarization, FlatCorpus, Lexicon, UnknownWords, prepare
+from tsgkit.treebank._formats import ENCODING
 from tsgkit.treebank._partial import OpenSentence, open_sentences
 from tsgkit.treebank._prepare import preparation_of, share_of_repeats
-from tsgkit.treebank.formats import ENCODING
 
 __doc__ = with_defaults(with_registered(__doc__))
 # From this share of phrases on, a message says that parsers do not find chains that repeat a label.

@@ -1,7 +1,7 @@
 """The command line: ``tsgkit COMMAND`` runs a command of `tsgkit._tools`, and what all commands share.
 
 A command is a module with a docopt usage text as docstring and ``main(argv=None) -> int`` under the decorator
-`command`. Results go to stdout, messages to stderr. Exit codes are in `tsgkit.errors`.
+`command`. Results go to stdout, messages to stderr. Exit codes are in `tsgkit._exit_codes`.
 """
 
 import contextlib
@@ -16,22 +16,14 @@ from typing import Any, Protocol
 from docopt import DocoptExit, docopt
 
 from tsgkit import __version__
+from tsgkit._exit_codes import EXIT_FAILED, EXIT_MEMORY, EXIT_USAGE
+from tsgkit._guesses import did_you_mean, one_of
 from tsgkit._interruption import interruptible
+from tsgkit._messages import exit_code_of, is_out_of_memory, message_of
 from tsgkit._overwriting import files_of_a_job
 from tsgkit._standard_streams import discard_stdout, replace_closed_streams
 from tsgkit._usage import DEFAULT, command_names, summary, usage_text
-from tsgkit.errors import (
-    EXIT_FAILED,
-    EXIT_MEMORY,
-    EXIT_USAGE,
-    TsgkitError,
-    UsageError,
-    did_you_mean,
-    exit_code_of,
-    is_out_of_memory,
-    message_of,
-    one_of,
-)
+from tsgkit.errors import TsgkitError, UsageError
 
 
 class Main(Protocol):

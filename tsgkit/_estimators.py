@@ -23,19 +23,20 @@ from tsgkit._estimator_parameters import (
     TsgParameters,
     with_parameters,
 )
+from tsgkit._guesses import did_you_mean
 from tsgkit._settings import Checked
-from tsgkit.errors import NotFittedError, TreebankError, UsageError, did_you_mean
+from tsgkit.errors import NotFittedError, TreebankError, UsageError
 from tsgkit.evaluation import Evaluation, Parameters
 from tsgkit.evaluation._evalb import parameter_warnings
 from tsgkit.inference._budget import within
+from tsgkit.inference._callbacks import Callback, watch_of
 from tsgkit.inference._chains import Plan
+from tsgkit.inference._entry import MODELS, ModelEntry, entry_of
 from tsgkit.inference._loop import RunInMemory
+from tsgkit.inference._recipes import RECIPES
 from tsgkit.inference._settings import Settings
 from tsgkit.inference._start import Start
 from tsgkit.inference._training import Training
-from tsgkit.inference.callbacks import Callback, watch_of
-from tsgkit.inference.entry import MODELS, ModelEntry, entry_of
-from tsgkit.inference.recipes import RECIPES
 from tsgkit.models._fragments import FragmentTable
 from tsgkit.models._model import AnyModel, Model
 from tsgkit.models._open_trees import with_open_sentences

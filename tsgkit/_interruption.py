@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, TypeVar
 
-from tsgkit.errors import EXIT_INTERRUPTED
+from tsgkit._exit_codes import EXIT_INTERRUPTED
 
 T = TypeVar("T")
 SECONDS_BETWEEN_LOOKS = 0.05

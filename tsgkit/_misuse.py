@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from tsgkit._guesses import did_you_mean
 from tsgkit._usage import OptionText, option_texts, patterns_and_rest
-from tsgkit.errors import did_you_mean
 
 # What options of EVALB, the Berkeley parser and disco-dop are called here, by their names in lower case.
 ELSEWHERE = {

@@ -11,9 +11,9 @@ from typing import Any, get_type_hints
 from tsgkit._cli import choice, integer, number
 from tsgkit._plain import types_of
 from tsgkit.errors import SettingError, UsageError
+from tsgkit.inference._entry import MODELS, ModelEntry
+from tsgkit.inference._recipes import RECIPES, Recipe
 from tsgkit.inference._settings import Settings
-from tsgkit.inference.entry import MODELS, ModelEntry
-from tsgkit.inference.recipes import RECIPES, Recipe
 
 DEFAULT_MODEL = "srtsg"
 

@@ -10,15 +10,16 @@ from nltk.tree import Tree
 
 from tsgkit._cli import choice, integer
 from tsgkit._files import open_output
-from tsgkit.distributed import BACKENDS, Backend, make_backend
+from tsgkit.distributed import Backend, make_backend
+from tsgkit.distributed._backends import BACKENDS
 from tsgkit.errors import TreebankError, UsageError
 from tsgkit.evaluation._parameters import DEFAULT_PARAMETERS, Parameters, load_parameters, parameters_named
 from tsgkit.treebank import Binarization, Cleaning, UnknownWords, read_trees
 from tsgkit.treebank._binarize import METHODS
+from tsgkit.treebank._formats import AUTO, READERS, split_format
 from tsgkit.treebank._presets import Preset, facts_of_preset, head_rules_named, load_preset, preset_names, remembered
 from tsgkit.treebank._relabel import read_relabelling
 from tsgkit.treebank._sources import lost_share
-from tsgkit.treebank.formats import AUTO, READERS, split_format
 from tsgkit.treebank.unknown._model import UNKNOWN_WORDS
 
 # Of each kind of bad tree, so many are printed.

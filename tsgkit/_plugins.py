@@ -6,7 +6,7 @@ importing numpy and nltk. The module that defines a kind of part has its table u
 
 from typing import Any
 
-from tsgkit.registry import Registry
+from tsgkit._registry import Registry
 
 READERS: Registry[Any] = Registry(
     "reader",
@@ -38,37 +38,37 @@ BASE_DISTRIBUTIONS: Registry[Any] = Registry(
     "base distribution",
     "tsgkit.base_distributions",
     {
-        "frequency": "tsgkit.models.base_distributions:frequency",
-        "uniform": "tsgkit.models.base_distributions:uniform",
+        "frequency": "tsgkit.models._base_distributions:frequency",
+        "uniform": "tsgkit.models._base_distributions:uniform",
     },
 )
 BACK_OFFS: Registry[Any] = Registry(
-    "back-off", "tsgkit.back_offs", {"unrefined": "tsgkit.models.back_off:UNREFINED_ROOT"}
+    "back-off", "tsgkit.back_offs", {"unrefined": "tsgkit.models._back_off:UNREFINED_ROOT"}
 )
 RECIPES: Registry[Any] = Registry(
     "recipe",
     "tsgkit.recipes",
     {
-        "cohn2010": "tsgkit.inference.recipes:COHN2010",
-        "shindo2011": "tsgkit.inference.recipes:SHINDO2011",
-        "shindo2012": "tsgkit.inference.recipes:SHINDO2012",
+        "cohn2010": "tsgkit.inference._recipes:COHN2010",
+        "shindo2011": "tsgkit.inference._recipes:SHINDO2011",
+        "shindo2012": "tsgkit.inference._recipes:SHINDO2012",
     },
 )
 OBJECTIVES: Registry[Any] = Registry(
     "objective",
     "tsgkit.objectives",
     {
-        "mpd": "tsgkit.parsing.objectives:MPD",
-        "mpp": "tsgkit.parsing.objectives:MPP",
-        "mpp-sampled": "tsgkit.parsing.objectives:MPP_SAMPLED",
-        "mer": "tsgkit.parsing.objectives:MER",
-        "mer-sampled": "tsgkit.parsing.objectives:MER_SAMPLED",
-        "max-rule": "tsgkit.parsing.objectives:MAX_RULE",
-        "max-rule-sampled": "tsgkit.parsing.objectives:MAX_RULE_SAMPLED",
+        "mpd": "tsgkit.parsing._objectives:MPD",
+        "mpp": "tsgkit.parsing._objectives:MPP",
+        "mpp-sampled": "tsgkit.parsing._objectives:MPP_SAMPLED",
+        "mer": "tsgkit.parsing._objectives:MER",
+        "mer-sampled": "tsgkit.parsing._objectives:MER_SAMPLED",
+        "max-rule": "tsgkit.parsing._objectives:MAX_RULE",
+        "max-rule-sampled": "tsgkit.parsing._objectives:MAX_RULE_SAMPLED",
     },
 )
 PRODUCTS: Registry[Any] = Registry(
     "product",
     "tsgkit.products",
-    {"rules": "tsgkit.parsing.votes:RULES", "trees": "tsgkit.parsing.votes:TREES"},
+    {"rules": "tsgkit.parsing._votes:RULES", "trees": "tsgkit.parsing._votes:TREES"},
 )

@@ -8,8 +8,9 @@ from dataclasses import fields
 from numbers import Integral, Real
 from typing import Any, get_type_hints
 
+from tsgkit._guesses import one_of
 from tsgkit._plain import types_of
-from tsgkit.errors import SettingError, one_of
+from tsgkit.errors import SettingError
 
 # What the value of a setting of a type may be, and what to say if it is not.
 TYPES: dict[type, tuple[type, str]] = {

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from tsgkit import _plugins
-from tsgkit.registry import Registry
+from tsgkit._registry import Registry
 
 AUTO = "auto"
 WIDTH_OF_USAGE = 115

@@ -1,10 +1,8 @@
-"""Errors that a user can cause and fix, and the exit codes of all commands.
+"""Errors that a user can cause and fix; commands print them without a traceback."""
 
-Commands print these errors without a traceback. This is the only place where exit codes are defined.
-"""
+from typing import ClassVar as _ClassVar
 
-from collections.abc import Iterable
-from typing import ClassVar
+from tsgkit import _exit_codes as _codes
 
 __all__ = [
     "ArchiveError",
@@ -20,24 +18,6 @@ __all__ = [
     "UsageError",
 ]
 
-EXIT_FAILED = 1
-EXIT_USAGE = 2
-EXIT_REFUSED = 3
-EXIT_MEMORY = 4
-EXIT_INTERRUPTED = 130
-
-# What each code means, for the manual.
-EXIT_CODES = {
-    0: "Success.",
-    EXIT_FAILED: "The job failed: full disk, read or write error, broken pipe, another process writes the same file,"
-    " lost workers, or some of several chains did not finish.",
-    EXIT_USAGE: "The options or the input are invalid. The message names the option, or the file, line and column.",
-    EXIT_REFUSED: "Refused: the command would have written onto one of its inputs, or replaced a trained model, a"
-    " checkpoint or partial results without being asked to. Nothing was changed.",
-    EXIT_MEMORY: "Not enough memory.",
-    EXIT_INTERRUPTED: "Interrupted by Ctrl-C.",
-}
-
 
 class TsgkitError(Exception):
     """The input or an option is wrong; the message says where, and what to do.
@@ -48,19 +28,19 @@ class TsgkitError(Exception):
         The exit code of a command that ends with this error.
     """
 
-    exit_code: ClassVar[int] = EXIT_USAGE
+    exit_code: _ClassVar[int] = _codes.EXIT_USAGE
 
 
 class JobError(TsgkitError):
     """The input and the options are right, but the job failed."""
 
-    exit_code = EXIT_FAILED
+    exit_code = _codes.EXIT_FAILED
 
 
 class JobInterrupted(TsgkitError):
     """The user has stopped the job before it had a result; the message says what it has kept."""
 
-    exit_code = EXIT_INTERRUPTED
+    exit_code = _codes.EXIT_INTERRUPTED
 
 
 class OutOfTimeError(JobError):
@@ -107,7 +87,7 @@ class ArchiveError(TsgkitError):
 class OverwriteError(TsgkitError):
     """The job would have destroyed a file that it must keep: an input, or earlier results."""
 
-    exit_code = EXIT_REFUSED
+    exit_code = _codes.EXIT_REFUSED
 
 
 class TreebankError(TsgkitError):
@@ -132,76 +112,3 @@ class TreebankError(TsgkitError):
         self.reason = reason or problem.partition(":")[0]
         place = ":".join(str(part) for part in (path, line, column) if part not in ("", None))
         super().__init__(f"{place}: {problem}" if place else problem)
-
-
-def message_of(error: BaseException) -> str:
-    """An error that a user can cause, as one line."""
-    if isinstance(error, MemoryError):
-        return "not enough memory for this job"
-    if isinstance(error, KeyboardInterrupt):
-        return str(error) or "interrupted"
-    if isinstance(error, OSError):
-        place = f"{error.filename}: " if error.filename else ""
-        return f"{place}{error.strerror or error}"
-    return str(error)
-
-
-def exit_code_of(error: BaseException) -> int:
-    """The exit code of a command that ends with this error.
-
-    Examples
-    --------
-    >>> exit_code_of(UsageError("--top=x: not a whole number")), exit_code_of(MemoryError())
-    (2, 4)
-    """
-    if isinstance(error, TsgkitError):
-        return error.exit_code
-    if isinstance(error, MemoryError):
-        return EXIT_MEMORY
-    if isinstance(error, KeyboardInterrupt):
-        return EXIT_INTERRUPTED
-    # A file that is named on the command line and does not exist is wrong input.
-    is_wrong_input = isinstance(error, FileNotFoundError | IsADirectoryError | NotADirectoryError)
-    return EXIT_USAGE if is_wrong_input else EXIT_FAILED
-
-
-def did_you_mean(word: str, words: Iterable[str]) -> str:
-    """A guess at what a wrong word should have been, as the end of a sentence; empty if nothing is similar.
-
-    Examples
-    --------
-    >>> did_you_mean("trian", ["train", "parse"])
-    '; did you mean train?'
-    """
-    import difflib  # noqa: PLC0415 - only errors need it
-
-    near = difflib.get_close_matches(word, list(words), n=1, cutoff=0.6)
-    return f"; did you mean {near[0]}?" if near else ""
-
-
-def one_of(word: str, words: Iterable[str]) -> str:
-    """What a wrong word should have been, for the end of a sentence: all that are right, and a guess.
-
-    Examples
-    --------
-    >>> one_of("strsg", ["cfg", "srtsg"])
-    'one of cfg, srtsg; did you mean srtsg?'
-    """
-    known = list(words)
-    return f"one of {', '.join(known)}{did_you_mean(word, known)}"
-
-
-# What Python and numpy say where there is no memory for a module, a thread, a lock or a buffer.
-NO_MEMORY = (
-    "failed to map segment",
-    "cannot allocate memory",
-    "can't start new thread",
-    "can't allocate ",
-    "error return without exception set",
-    "returned NULL without setting an exception",
-)
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error that is no MemoryError means that there is no memory left."""
-    return any(text in str(error) for text in NO_MEMORY)

@@ -7,7 +7,8 @@ from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError
 from tsgkit.evaluation import evaluate, load_parameters
-from tsgkit.evaluation.differences import find_differences, mark_brackets, phrases
+from tsgkit.evaluation._differences import phrases
+from tsgkit.evaluation.differences import find_differences, mark_brackets
 from tsgkit.treebank import Cleaning, load
 from tsgkit.treebank._trees import is_preterminal, preorder, words
 

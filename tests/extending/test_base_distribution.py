@@ -16,8 +16,9 @@ from tsgkit.inference._srtsg import SrSettings
 from tsgkit.inference._training import Training
 from tsgkit.inference._tsg import TsgSettings
 from tsgkit.inference.entry import entry_of
+from tsgkit.models._base_distributions import with_base
 from tsgkit.models._srtsg import Subcategories, raw_probabilities, refinements
-from tsgkit.models.base_distributions import BASE_DISTRIBUTIONS, with_base
+from tsgkit.models.base_distributions import BASE_DISTRIBUTIONS
 from tsgkit.models.rules import number_rules
 from tsgkit.treebank import Binarization, FlatCorpus, UnknownWords, load, prepare
 

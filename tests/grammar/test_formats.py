@@ -9,17 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tsgkit.grammar import GrammarError, WeightedGrammar
-from tsgkit.grammar.formats import (
-    NOT_IN_NAMES,
-    NOT_IN_WORDS,
-    by_names,
-    escape,
-    read_bitpar,
-    read_discodop,
-    unescape,
-    write_bitpar,
-    write_discodop,
-)
+from tsgkit.grammar._formats import NOT_IN_NAMES, NOT_IN_WORDS, by_names, escape, unescape
+from tsgkit.grammar.formats import read_bitpar, read_discodop, write_bitpar, write_discodop
 from tsgkit.models._cfg import train_cfg
 from tsgkit.treebank import Binarization, UnknownWords, load, prepare
 

@@ -11,9 +11,10 @@ from reference.back_off import Hierarchy
 from tsgkit._random import Stream
 from tsgkit._refined_rules import RuleHierarchy
 from tsgkit.errors import UsageError
+from tsgkit.models._back_off import Levels
 from tsgkit.models._srtsg import lexical_shares
 from tsgkit.models._suffixes import ClassLevels
-from tsgkit.models.back_off import BACK_OFFS, REFINED, UNREFINED, BackOff, Level, Levels, RefinedSymbols
+from tsgkit.models.back_off import BACK_OFFS, REFINED, UNREFINED, BackOff, Level, RefinedSymbols
 from tsgkit.models.rules import number_rules
 from tsgkit.treebank import FlatCorpus
 

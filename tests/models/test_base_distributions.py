@@ -9,9 +9,10 @@ from nltk.tree import Tree
 
 from tsgkit.errors import UsageError
 from tsgkit.inference._tsg import TsgSettings, base_of
+from tsgkit.models._base_distributions import base_weights, shares, with_base
 from tsgkit.models._cfg import cfg_model
 from tsgkit.models._srtsg import Subcategories, raw_probabilities
-from tsgkit.models.base_distributions import BASE_DISTRIBUTIONS, base_weights, shares, with_base
+from tsgkit.models.base_distributions import BASE_DISTRIBUTIONS
 from tsgkit.models.rules import number_rules
 from tsgkit.treebank import Binarization, FlatCorpus, UnknownWords, load, prepare
 

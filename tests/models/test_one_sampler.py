@@ -13,7 +13,8 @@ from reference.tsg import Reference
 
 from tsgkit._refined_sampler import RefinedSampler
 from tsgkit._tsg_sampler import TsgSampler
-from tsgkit.models.back_off import UNREFINED_ROOT, RefinedSymbols
+from tsgkit.models._back_off import UNREFINED_ROOT
+from tsgkit.models.back_off import RefinedSymbols
 from tsgkit.models.rules import number_rules
 from tsgkit.treebank import FlatCorpus
 

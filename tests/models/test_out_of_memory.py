@@ -78,7 +78,7 @@ MOVES = {
 }
 """
 SPLIT = """
-from tsgkit.models.back_off import UNREFINED_ROOT
+from tsgkit.models._back_off import UNREFINED_ROOT
 from tsgkit.models._srtsg import Subcategories, Words, make_sampler
 from tsgkit.treebank import UnknownWords
 from tsgkit.treebank._prepare import preparation_of
@@ -117,7 +117,7 @@ MOVES = {
 }
 """
 REFINED = """
-from tsgkit.models.back_off import UNREFINED_ROOT
+from tsgkit.models._back_off import UNREFINED_ROOT
 from tsgkit.models._srtsg import Subcategories, Words
 from tsgkit.models._srtsg_sites import make_site_sampler, site_levels
 from tsgkit.models._suffixes import ClassLevels

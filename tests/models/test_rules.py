@@ -8,7 +8,8 @@ import pytest
 from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError
-from tsgkit.models.rules import count_rules, number_rules
+from tsgkit.models._rules import count_rules
+from tsgkit.models.rules import number_rules
 from tsgkit.treebank import Binarization, FlatCorpus, UnknownWords, load, prepare
 from tsgkit.treebank._trees import is_preterminal, preorder
 

@@ -27,8 +27,9 @@ from reference.split_setting import (
 from reference.sr import Integrated
 
 from tsgkit._subcategories import SplitSampler
+from tsgkit.models._back_off import UNREFINED_ROOT
 from tsgkit.models._srtsg import Subcategories, lexical_shares, split_levels
-from tsgkit.models.back_off import UNREFINED_ROOT, RefinedSymbols
+from tsgkit.models.back_off import RefinedSymbols
 
 KINDS = ("rule", "base", "class", "word", "label_class", "label_class_2")
 

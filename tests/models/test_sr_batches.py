@@ -6,10 +6,10 @@ from models.test_sr_sites import Case, everything, whole
 from nltk.tree import Tree
 from reference import pyp
 
+from tsgkit.models._back_off import UNREFINED_ROOT
 from tsgkit.models._srtsg import Subcategories, Words
 from tsgkit.models._srtsg_sites import make_site_sampler, site_levels
 from tsgkit.models._suffixes import ClassLevels
-from tsgkit.models.back_off import UNREFINED_ROOT
 from tsgkit.models.rules import number_rules
 from tsgkit.treebank import FlatCorpus
 

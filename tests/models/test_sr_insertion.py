@@ -16,12 +16,12 @@ from reference.sr_sites import Frozen
 
 from tsgkit._grammar_index import GrammarIndex
 from tsgkit._tree_score import TreeScorer
+from tsgkit.models._back_off import UNREFINED_ROOT
 from tsgkit.models._srtsg import Subcategories, Words, lexical_shares
 from tsgkit.models._srtsg_auxiliary import WithAuxiliary
 from tsgkit.models._srtsg_insertion import InsertionGrammar
 from tsgkit.models._srtsg_means import SiteMeans
 from tsgkit.models._srtsg_sites import site_levels
-from tsgkit.models.back_off import UNREFINED_ROOT
 from tsgkit.models.rules import number_rules
 from tsgkit.parsing._rows import rows_of_tree
 from tsgkit.treebank import FlatCorpus

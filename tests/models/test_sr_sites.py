@@ -8,11 +8,11 @@ from nltk.tree import Tree
 from reference import pyp
 from reference.sr_sites import Frozen, Mutated, Reference, tree_weight
 
+from tsgkit.models._back_off import UNREFINED_ROOT
 from tsgkit.models._srtsg import Subcategories, Words, lexical_shares, raw_probabilities, refinements
 from tsgkit.models._srtsg_means import SiteMeans
 from tsgkit.models._srtsg_sites import SiteGrammar, make_site_sampler, site_levels
 from tsgkit.models._suffixes import ClassLevels
-from tsgkit.models.back_off import UNREFINED_ROOT
 from tsgkit.models.rules import number_rules
 from tsgkit.treebank import FlatCorpus
 

@@ -12,10 +12,11 @@ from reference import pyp
 from tsgkit._backoff import validate_class_levels
 from tsgkit._random import Stream
 from tsgkit._refined_rules import RuleHierarchy
+from tsgkit.models._back_off import UNREFINED_ROOT
 from tsgkit.models._refined_words import add_unseen_tags
 from tsgkit.models._srtsg import Words, lexical_shares
 from tsgkit.models._suffixes import MOST_LEVELS, ClassLevels
-from tsgkit.models.back_off import UNREFINED_ROOT, RefinedSymbols
+from tsgkit.models.back_off import RefinedSymbols
 from tsgkit.models.rules import number_rules
 from tsgkit.treebank import Binarization, FlatCorpus, UnknownWords, load, prepare
 from tsgkit.treebank._prepare import preparation_of

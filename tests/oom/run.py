@@ -38,8 +38,8 @@ from typing import Any
 from docopt import docopt
 
 import tsgkit
+from tsgkit._messages import is_out_of_memory
 from tsgkit._threads import prepare_thread
-from tsgkit.errors import is_out_of_memory
 
 FOLDER = Path(__file__).parent
 # Allocations whose call stacks can be noted.

@@ -20,14 +20,15 @@ from reference.chart import lexical_entries
 
 from tsgkit._chart import Chart
 from tsgkit._derivations import best_derivation, sample_derivations
+from tsgkit._exit_codes import EXIT_INTERRUPTED, EXIT_MEMORY
 from tsgkit._grammar_index import GrammarIndex
+from tsgkit._messages import message_of
 from tsgkit._posteriors import forest_of
 from tsgkit._pruning import Projection
 from tsgkit._tools import compare, draw, generate, info, inspect, parse, prepare, train
 from tsgkit._tools import eval as evaluate
 from tsgkit._tree_ranking import TreeRanking
 from tsgkit._tree_score import TreeScorer
-from tsgkit.errors import EXIT_INTERRUPTED, EXIT_MEMORY, message_of
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.inference._loop import Run
 from tsgkit.models._model import Model

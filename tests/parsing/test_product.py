@@ -18,7 +18,7 @@ from tsgkit.parsing import Parser
 from tsgkit.parsing._base import SentenceParser, results_of
 from tsgkit.parsing._engine import SMALLEST_POSTERIOR
 from tsgkit.parsing._product import ProductParser, parser_of
-from tsgkit.parsing.votes import N_BEST, RULES_THRESHOLD
+from tsgkit.parsing._votes import N_BEST, RULES_THRESHOLD
 from tsgkit.treebank import Binarization, Cleaning, UnknownWords, load, prepare
 
 SENTENCES = ["the old man smiled .", "she gave him a book in the garden", "who ?", "nobody knows zyzzyva"]

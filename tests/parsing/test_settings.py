@@ -9,7 +9,7 @@ from tsgkit.errors import SettingError, UsageError
 from tsgkit.parsing import Parser, ParserSettings
 from tsgkit.parsing._product import ProductParser
 from tsgkit.parsing._settings import COARSE_THRESHOLD, THRESHOLD
-from tsgkit.parsing.votes import GUIDED_THRESHOLD, RULES_THRESHOLD
+from tsgkit.parsing._votes import GUIDED_THRESHOLD, RULES_THRESHOLD
 
 WRONG = (
     ({"objective": "best"}, "objective 'best': must be one of mpd"),

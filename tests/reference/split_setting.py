@@ -9,6 +9,7 @@ from reference import pyp
 from reference.chart import BINARY, LEXICAL, UNARY
 from reference.sr import Reference
 
+from tsgkit.models._back_off import UNREFINED_ROOT
 from tsgkit.models._srtsg import (
     RefinedGrammar,
     RuleMeans,
@@ -21,7 +22,6 @@ from tsgkit.models._srtsg import (
     split_levels,
 )
 from tsgkit.models._suffixes import ClassLevels
-from tsgkit.models.back_off import UNREFINED_ROOT
 from tsgkit.models.rules import number_rules
 from tsgkit.treebank import Binarization, FlatCorpus, Preparation, UnknownWords, load, prepare
 

@@ -11,10 +11,11 @@ import pytest
 
 from tsgkit.errors import TreebankError
 from tsgkit.treebank import Binarization, UnknownWords, prepare, read_trees, write_trees
+from tsgkit.treebank._formats import recognised
 from tsgkit.treebank._prepare import preparation_of
 from tsgkit.treebank._presets import load_preset
 from tsgkit.treebank._trees import same_tree, words
-from tsgkit.treebank.formats import READERS, recognised
+from tsgkit.treebank.formats import READERS
 
 
 class Excerpt(NamedTuple):

@@ -7,12 +7,13 @@ from importlib.metadata import EntryPoint
 import pytest
 from nltk.tree import Tree
 
-from tsgkit import registry
+from tsgkit import _registry as registry
 from tsgkit.errors import TreebankError, UsageError
 from tsgkit.registry import Registry
-from tsgkit.treebank import _sources, formats, read_trees, write_trees
+from tsgkit.treebank import _formats, _sources, read_trees, write_trees
 from tsgkit.treebank._brackets import format_tree
-from tsgkit.treebank.formats import READERS, WRITERS, Reader, ReadOptions, recognised, split_format
+from tsgkit.treebank._formats import recognised, split_format
+from tsgkit.treebank.formats import READERS, WRITERS, Reader, ReadOptions
 
 LINE = "(S (NP (N cafe\u0301)) (VP (V ran)))\n"
 
@@ -46,7 +47,7 @@ def readers(monkeypatch):
     table = Registry("reader", "tsgkit.readers", READERS._built_in)
     table.register("tagged", TAGGED)
     table.register("json", JSON)
-    for module in (formats, _sources):
+    for module in (_formats, _sources):
         monkeypatch.setattr(module, "READERS", table)
     return table
 
@@ -146,7 +147,7 @@ def test_a_reader_of_another_package(monkeypatch, tmp_path):
     monkeypatch.setattr(registry, "entry_points", lambda group: points if group == "tsgkit.readers" else [])
     monkeypatch.setattr(EntryPoint, "load", lambda point: globals()[point.attr])
     table = Registry("reader", "tsgkit.readers", READERS._built_in)
-    for module in (formats, _sources):
+    for module in (_formats, _sources):
         monkeypatch.setattr(module, "READERS", table)
     (tmp_path / "a").write_text("the/D cat/N\n")
     assert texts(tmp_path / "a") == texts(tmp_path / "a", format="tagged") == ["(S (D the) (N cat))"]
@@ -156,7 +157,7 @@ def test_a_broken_reader_of_another_package_has_a_remedy(monkeypatch, tmp_path):
     points = [EntryPoint("broken", "no_such_module:X", "tsgkit.readers")]
     monkeypatch.setattr(registry, "entry_points", lambda group: points)
     table = Registry("reader", "tsgkit.readers", READERS._built_in)
-    for module in (formats, _sources):
+    for module in (_formats, _sources):
         monkeypatch.setattr(module, "READERS", table)
     (tmp_path / "a").write_text(LINE)
     with pytest.raises(UsageError, match=r"'broken' of no_such_module:X: .*; uninstall it, or name the format"):

@@ -10,10 +10,11 @@ from strategies import trees
 from tsgkit.errors import TreebankError
 from tsgkit.treebank import load
 from tsgkit.treebank._brackets import format_tree
+from tsgkit.treebank._formats import recognised
 from tsgkit.treebank._tigerxml import format_tigerxml, read_tigerxml, write_tigerxml
 from tsgkit.treebank._trees import preorder, same_tree
 from tsgkit.treebank._xml import NOT_IN_XML
-from tsgkit.treebank.formats import ReadOptions, recognised
+from tsgkit.treebank.formats import ReadOptions
 
 FILE = """<?xml version="1.0" encoding="UTF-8"?>
 <corpus id="garden" version="1">

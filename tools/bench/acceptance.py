@@ -28,7 +28,7 @@ from nltk.tree import Tree
 from tsgkit._cli import command, integer, parse_arguments
 from tsgkit._tsg_sampler import TsgSampler
 from tsgkit.evaluation._report import columns
-from tsgkit.models.rules import number_rules
+from tsgkit.models._rules import number_rules
 from tsgkit.treebank import Binarization, UnknownWords, prepare, read_trees
 
 from ..experiments.page import Table, write_record

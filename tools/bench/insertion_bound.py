@@ -33,10 +33,10 @@ from nltk.tree import Tree
 from tsgkit._cli import command, integer, parse_arguments
 from tsgkit._codes import FOOT
 from tsgkit.evaluation._report import columns
+from tsgkit.inference._entry import fragments_of
+from tsgkit.inference._recipes import RECIPES
 from tsgkit.inference._training import Training
 from tsgkit.inference._tsg import TsgSettings
-from tsgkit.inference.entry import fragments_of
-from tsgkit.inference.recipes import RECIPES
 from tsgkit.models._fragments import FragmentTable
 from tsgkit.treebank import Binarization, UnknownWords, prepare, read_trees
 

@@ -43,7 +43,8 @@ from typing import Any
 import numpy as np
 
 from tsgkit._cli import command, integer, number, parse_arguments
-from tsgkit.errors import EXIT_FAILED, JobError
+from tsgkit._exit_codes import EXIT_FAILED
+from tsgkit.errors import JobError
 from tsgkit.models._cfg import cfg_model
 from tsgkit.treebank import Binarization, UnknownWords, load, prepare
 

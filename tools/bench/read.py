@@ -28,8 +28,8 @@ from nltk.tree import Tree
 
 from tsgkit._cli import command, parse_arguments
 from tsgkit.treebank import Cleaning, load, read_trees, write_trees
+from tsgkit.treebank._formats import WRITERS
 from tsgkit.treebank._trees import is_preterminal, words
-from tsgkit.treebank.formats import WRITERS
 
 
 def some_trees(n_trees: int) -> Iterator[Tree]:

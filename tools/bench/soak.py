@@ -29,7 +29,8 @@ from typing import Any
 import numpy as np
 
 from tsgkit._cli import command, integer, number, parse_arguments
-from tsgkit.errors import EXIT_FAILED, JobError, UsageError
+from tsgkit._exit_codes import EXIT_FAILED
+from tsgkit.errors import JobError, UsageError
 from tsgkit.inference._insertion import InsertionSettings
 from tsgkit.inference._settings import Settings
 from tsgkit.inference._srtsg import SrSettings
@@ -38,8 +39,8 @@ from tsgkit.inference._training import Training
 from tsgkit.inference._tsg import TsgSampling, TsgSettings
 from tsgkit.models._cfg import cfg_model
 from tsgkit.parsing import Parser
+from tsgkit.parsing._objectives import OBJECTIVES, PRODUCTS
 from tsgkit.parsing._product import ProductParser
-from tsgkit.parsing.objectives import OBJECTIVES, PRODUCTS
 from tsgkit.treebank import Binarization, FlatCorpus, UnknownWords, prepare, read_trees
 
 from . import from_checkout

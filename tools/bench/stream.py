@@ -38,8 +38,9 @@ from typing import Any
 from nltk.tree import Tree
 
 from tsgkit._cli import command, integer, parse_arguments
+from tsgkit._exit_codes import EXIT_FAILED
 from tsgkit._progress import progress
-from tsgkit.errors import EXIT_FAILED, UsageError
+from tsgkit.errors import UsageError
 from tsgkit.evaluation._report import columns
 from tsgkit.models._cfg import cfg_model
 from tsgkit.treebank import Binarization, UnknownWords, prepare

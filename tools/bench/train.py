@@ -35,11 +35,11 @@ from nltk.tree import Tree
 
 from tsgkit._cli import command, integer, parse_arguments
 from tsgkit._progress import progress
+from tsgkit.inference._entry import fragments_of
 from tsgkit.inference._insertion import InsertionSettings
 from tsgkit.inference._training import Training
 from tsgkit.inference._tsg import TsgSettings
-from tsgkit.inference.entry import fragments_of
-from tsgkit.models.rules import number_rules
+from tsgkit.models._rules import number_rules
 from tsgkit.treebank import Binarization, FlatCorpus, UnknownWords, prepare
 from tsgkit.treebank._fragments import canonical, format_fragment, n_rules, read_fragment
 from tsgkit.treebank.synthetic import generate, generate_derivations, synthetic_grammar, without_marks

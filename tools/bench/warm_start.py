@@ -30,12 +30,12 @@ from nltk.tree import Tree
 
 from tsgkit._cli import command, integer, parse_arguments
 from tsgkit.evaluation._report import columns
+from tsgkit.inference._entry import MODELS
 from tsgkit.inference._settings import Settings
 from tsgkit.inference._srtsg import SrSettings
 from tsgkit.inference._start import Start
 from tsgkit.inference._training import Training
 from tsgkit.inference._tsg import TsgSettings
-from tsgkit.inference.entry import MODELS
 from tsgkit.models._model import Model
 from tsgkit.parsing._held_out import held_out_score
 from tsgkit.treebank import load, prepare, read_trees

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from tsgkit._cli import command, parse_arguments
-from tsgkit.inference.recipes import RECIPES
+from tsgkit.inference._recipes import RECIPES
 from tsgkit.treebank import UnknownWords
 
 from .lab import Figures, Job, Lab, recipe_job, score_key

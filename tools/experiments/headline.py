@@ -30,7 +30,7 @@ import numpy as np
 from nltk.tree import Tree
 
 from tsgkit._cli import command, integer, parse_arguments
-from tsgkit.inference.entry import MODELS
+from tsgkit.inference._entry import MODELS
 
 from .berkeley import berkeley_jar, berkeley_run
 from .lab import Figures, Job, Lab, chosen_trees, score_key

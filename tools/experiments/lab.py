@@ -22,10 +22,10 @@ from tsgkit._files import open_output
 from tsgkit.errors import UsageError
 from tsgkit.evaluation import evaluate
 from tsgkit.inference._checkpoint import checkpoint_path
+from tsgkit.inference._entry import MODELS
 from tsgkit.inference._loop import Run
+from tsgkit.inference._recipes import RECIPES
 from tsgkit.inference._training import Training
-from tsgkit.inference.entry import MODELS
-from tsgkit.inference.recipes import RECIPES
 from tsgkit.models._model import Model
 from tsgkit.parsing import Parser
 from tsgkit.parsing._product import ProductParser

@@ -21,11 +21,11 @@ from nltk.tree import Tree
 from tsgkit._files import open_output
 from tsgkit.evaluation import evaluate
 from tsgkit.inference._chains import chain_seeds
+from tsgkit.inference._entry import MODELS
 from tsgkit.inference._loop import RunInMemory
 from tsgkit.inference._srtsg import SrSettings
 from tsgkit.inference._start import Start
 from tsgkit.inference._training import Training
-from tsgkit.inference.entry import MODELS
 from tsgkit.models._model import Model
 from tsgkit.models._subcategories import SubcategoryTable
 from tsgkit.parsing._product import parser_of

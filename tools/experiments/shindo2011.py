@@ -27,8 +27,8 @@ from typing import Any
 import numpy as np
 
 from tsgkit._cli import command, parse_arguments
-from tsgkit.inference.entry import fragments_of
-from tsgkit.inference.recipes import RECIPES
+from tsgkit.inference._entry import fragments_of
+from tsgkit.inference._recipes import RECIPES
 from tsgkit.models._fragments import with_bare_foot
 from tsgkit.models._model import Model
 

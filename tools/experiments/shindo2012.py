@@ -32,9 +32,9 @@ import numpy as np
 
 from tsgkit._cli import command, parse_arguments
 from tsgkit.errors import UsageError
+from tsgkit.inference._entry import fragments_of
+from tsgkit.inference._recipes import RECIPES
 from tsgkit.inference._srtsg import SrSettings
-from tsgkit.inference.entry import fragments_of
-from tsgkit.inference.recipes import RECIPES
 from tsgkit.models._model import Model
 from tsgkit.models._subcategories import unrefined_fragments
 from tsgkit.treebank import UnknownWords

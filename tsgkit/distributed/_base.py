@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tsgkit import __version__
-from tsgkit.errors import JobError, TsgkitError, UsageError, message_of
+from tsgkit._messages import message_of
+from tsgkit.errors import JobError, TsgkitError, UsageError
 
 # How often a task is begun again when the process or the worker it ran on was lost.
 ATTEMPTS = 4

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tsgkit._files import DAMAGED_ARCHIVE, TooLongError, open_binary, whole_text
-from tsgkit.errors import TsgkitError, one_of
+from tsgkit._guesses import one_of
+from tsgkit.errors import TsgkitError
 
 BUNDLED = ("collins", "new")
 DEFAULT_PARAMETERS = "collins"

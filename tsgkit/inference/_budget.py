@@ -12,9 +12,9 @@ from statistics import median
 
 from tsgkit.errors import UsageError
 from tsgkit.inference._chains import Plan
+from tsgkit.inference._entry import MODELS
 from tsgkit.inference._start import Start
 from tsgkit.inference._training import Training
-from tsgkit.inference.entry import MODELS
 from tsgkit.treebank import FlatCorpus
 
 # Sweeps of every phase of a trial, of which the last one also adds to the mean.

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tsgkit.inference._entry import ModelEntry
 from tsgkit.inference._phases import Phase, Record, State
 from tsgkit.inference._settings import Settings
-from tsgkit.inference.entry import ModelEntry
 from tsgkit.models._cfg import cfg_model
 from tsgkit.models._fragments import FragmentTable
 from tsgkit.models._model import Model

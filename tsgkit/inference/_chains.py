@@ -25,12 +25,12 @@ from tsgkit.distributed._base import Shared
 from tsgkit.errors import JobInterrupted, OverwriteError
 from tsgkit.inference._checkpoint import beside, checkpoint_path, files_of_run, require_new
 from tsgkit.inference._convergence import QUANTITIES, Diagnosis, diagnose, kept_draws
+from tsgkit.inference._entry import MODELS
 from tsgkit.inference._loop import CHECKPOINT_EVERY, Run, Watch
 from tsgkit.inference._phases import Phase, Record, burn_in
 from tsgkit.inference._settings import Settings
 from tsgkit.inference._start import Start
 from tsgkit.inference._training import Training
-from tsgkit.inference.entry import MODELS
 from tsgkit.treebank import FlatCorpus
 
 # How long a chain waits for the locks of its files, which a process that was killed may still hold.

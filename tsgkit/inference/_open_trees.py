@@ -24,7 +24,7 @@ from tsgkit.models._open_trees import (
     with_trees,
     words_of,
 )
-from tsgkit.models.rules import TreeArrays, number_rules
+from tsgkit.models._rules import TreeArrays, number_rules
 from tsgkit.treebank import FlatCorpus
 from tsgkit.treebank._prepare import preparation_of
 

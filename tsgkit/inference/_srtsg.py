@@ -7,13 +7,13 @@ with insertions is sampled. The phases are defined in `tsgkit.inference._srtsg_p
 from collections.abc import Callable, Sequence
 
 from tsgkit.errors import UsageError
+from tsgkit.inference._entry import ModelEntry
 from tsgkit.inference._phases import Phase
 from tsgkit.inference._srtsg_insertion import RefinedInsertionPhase
 from tsgkit.inference._srtsg_phases import JointPhase, SitePhase, SplitPhase, Unsplit
 from tsgkit.inference._srtsg_settings import SrSettings
 from tsgkit.inference._srtsg_start import StartedSites, started_sites
 from tsgkit.inference._start import Start
-from tsgkit.inference.entry import ModelEntry
 from tsgkit.models._fragments import FragmentTable
 from tsgkit.models._model import Model
 from tsgkit.models._subcategories import RefinedReader, SubcategoryTable, refined_fragments

@@ -14,7 +14,9 @@ from tsgkit._refined_sampler import RefinedSampler
 from tsgkit._subcategories import SplitSampler
 from tsgkit.inference._phases import Averaging, Record, State, sampled_model
 from tsgkit.inference._srtsg_settings import SrSettings
+from tsgkit.models._back_off import Levels
 from tsgkit.models._model import Model, Stage, parts_of
+from tsgkit.models._rules import TreeArrays, number_rules
 from tsgkit.models._srtsg import (
     RefinedGrammar,
     RuleMeans,
@@ -29,8 +31,6 @@ from tsgkit.models._srtsg_cascade import rule_cascade, site_cascade
 from tsgkit.models._srtsg_means import SiteMeans
 from tsgkit.models._srtsg_sites import SiteGrammar, make_site_sampler, site_levels
 from tsgkit.models._subcategories import read_splits
-from tsgkit.models.back_off import Levels
-from tsgkit.models.rules import TreeArrays, number_rules
 from tsgkit.treebank import FlatCorpus
 from tsgkit.treebank._prepare import preparation_of
 

@@ -10,8 +10,8 @@ from tsgkit.errors import UsageError
 from tsgkit.inference._insertion import require_insertion_probability
 from tsgkit.inference._phases import Averaging, Record
 from tsgkit.inference._settings import SHARES, SamplingSettings
-from tsgkit.models.back_off import BACK_OFFS, BackOff
-from tsgkit.models.base_distributions import BASE_DISTRIBUTIONS
+from tsgkit.models._back_off import BACK_OFFS, BackOff
+from tsgkit.models._base_distributions import BASE_DISTRIBUTIONS
 
 LOSSES = ("marginal", "joint")
 MODES = ("exact", "map")

@@ -20,7 +20,7 @@ from tsgkit._archive import plain
 from tsgkit.errors import UsageError
 from tsgkit.inference._checkpoint import corpus_digest
 from tsgkit.models._model import Model
-from tsgkit.models.rules import number_rules
+from tsgkit.models._rules import number_rules
 from tsgkit.treebank import FlatCorpus, Preparation
 from tsgkit.treebank._prepare import preparation_of
 

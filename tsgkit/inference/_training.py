@@ -12,10 +12,10 @@ import numpy as np
 
 from tsgkit.errors import UsageError
 from tsgkit.inference._checkpoint import corpus_digest
+from tsgkit.inference._entry import MODELS, PACKAGE
 from tsgkit.inference._phases import ActivePhase, Record
 from tsgkit.inference._settings import Settings
 from tsgkit.inference._start import Start
-from tsgkit.inference.entry import MODELS, PACKAGE
 from tsgkit.models._closing import CellClosing, learn_closing
 from tsgkit.models._model import Model
 from tsgkit.models._open_trees import OPEN

@@ -13,18 +13,18 @@ import numpy as np
 from tsgkit._tsg_sampler import TsgSampler
 from tsgkit.errors import UsageError
 from tsgkit.grammar import WeightedGrammar
+from tsgkit.inference._entry import ModelEntry
 from tsgkit.inference._phases import Averaging, Phase, Record, State, sampled_model
 from tsgkit.inference._settings import SHARES, SamplingSettings
 from tsgkit.inference._start import Joined, Start
-from tsgkit.inference.entry import ModelEntry
+from tsgkit.models._base_distributions import BASE_DISTRIBUTIONS, with_base
 from tsgkit.models._cfg import train_cfg
 from tsgkit.models._fragments import FragmentTable
 from tsgkit.models._model import Model, Stage, parts_of
 from tsgkit.models._open_trees import OpenPart, RuleTable, trees_of_corpus
+from tsgkit.models._rules import TreeArrays, number_rules
 from tsgkit.models._tsg import TsgAverage, TsgSample
 from tsgkit.models._tsg_predictive import DerivationCorrection
-from tsgkit.models.base_distributions import BASE_DISTRIBUTIONS, with_base
-from tsgkit.models.rules import TreeArrays, number_rules
 from tsgkit.treebank import FlatCorpus
 
 SAMPLERS = ("blocked", "local")

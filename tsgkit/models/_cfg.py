@@ -12,7 +12,7 @@ from tsgkit.grammar import WeightedGrammar
 from tsgkit.models._closing import learn_closing
 from tsgkit.models._distinct import distinct_rows
 from tsgkit.models._model import Model, Stage
-from tsgkit.models.rules import RuleCounts, count_rules
+from tsgkit.models._rules import RuleCounts, count_rules
 from tsgkit.treebank import FlatCorpus
 from tsgkit.treebank._binarize import coarse_label
 from tsgkit.treebank._prepare import preparation_of

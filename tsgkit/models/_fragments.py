@@ -13,12 +13,13 @@ import numpy as np
 from nltk.tree import Tree
 
 from tsgkit._codes import FOOT
-from tsgkit.errors import UsageError, one_of
+from tsgkit._guesses import one_of
+from tsgkit.errors import UsageError
 from tsgkit.grammar._weighted import GrammarError, WeightedGrammar
 from tsgkit.models._derivations import FOOT_MARK
 from tsgkit.models._model import Model
+from tsgkit.models._rules import TreeArrays, number_rules
 from tsgkit.models._tsg import validate_fragments
-from tsgkit.models.rules import TreeArrays, number_rules
 from tsgkit.treebank import FlatCorpus
 from tsgkit.treebank._binarize import undo_label
 from tsgkit.treebank._brackets import escape_symbol

@@ -23,7 +23,7 @@ from tsgkit._plain import settings_of
 from tsgkit.errors import TreebankError, UsageError
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.models._constraints import LabelAutomata
-from tsgkit.models.rules import TreeArrays, number_rules
+from tsgkit.models._rules import TreeArrays, number_rules
 from tsgkit.treebank import Cleaning, FlatCorpus, Preparation
 from tsgkit.treebank._flat import NO_WORD, children_of
 from tsgkit.treebank._partial import GivenBracket, OpenSentence, require_brackets

@@ -19,11 +19,11 @@ from tsgkit._refined_sampler import RefinedSampler
 from tsgkit._subcategories import SplitSampler, choices_of
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.grammar._weighted import RULE_KINDS
+from tsgkit.models._back_off import UNREFINED_ROOT, BackOff, BackOffSymbols, Levels, RefinedSymbols
+from tsgkit.models._base_distributions import base_weights, shares
 from tsgkit.models._refined_words import WordRules
+from tsgkit.models._rules import TreeArrays
 from tsgkit.models._suffixes import ClassLevels
-from tsgkit.models.back_off import UNREFINED_ROOT, BackOff, BackOffSymbols, Levels, RefinedSymbols
-from tsgkit.models.base_distributions import base_weights, shares
-from tsgkit.models.rules import TreeArrays
 from tsgkit.treebank import FlatCorpus, Lexicon
 from tsgkit.treebank._prepare import token_nodes
 from tsgkit.treebank.unknown import symbol_word

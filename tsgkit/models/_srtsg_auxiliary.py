@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tsgkit._refined_insertion_sampler import RefinedInsertionSampler
+from tsgkit.models._back_off import BackOff, Levels
 from tsgkit.models._parameter_layout import RefinedParameters
+from tsgkit.models._rules import TreeArrays
 from tsgkit.models._srtsg import Subcategories, Words, lexical_shares, refined_probabilities, refinements
 from tsgkit.models._srtsg_sites import site_levels
-from tsgkit.models.back_off import BackOff, Levels
-from tsgkit.models.rules import TreeArrays
 
 
 @dataclass(frozen=True)

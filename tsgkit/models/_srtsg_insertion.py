@@ -14,10 +14,10 @@ import numpy as np
 
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.grammar._weighted import NO_LABEL
+from tsgkit.models._back_off import Levels
 from tsgkit.models._srtsg_auxiliary import WithAuxiliary
 from tsgkit.models._srtsg_means import SiteMeans, WeightTable
 from tsgkit.models._srtsg_sites import SiteGrammar
-from tsgkit.models.back_off import Levels
 
 
 def treebank_means(means: SiteMeans, extended: WithAuxiliary, levels: Levels) -> tuple[SiteMeans, np.ndarray]:

@@ -11,10 +11,10 @@ import numpy as np
 from tsgkit._checks import checked_rows, require_amounts
 from tsgkit._refined_insertion_sampler import RefinedInsertionSampler
 from tsgkit._refined_sampler import RefinedSampler
+from tsgkit.models._back_off import Levels
 from tsgkit.models._distinct import distinct_rows
+from tsgkit.models._rules import TreeArrays
 from tsgkit.models._srtsg import Words, restored_sums
-from tsgkit.models.back_off import Levels
-from tsgkit.models.rules import TreeArrays
 
 NO_CHILD = -1
 

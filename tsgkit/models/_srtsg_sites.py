@@ -20,7 +20,17 @@ import numpy as np
 
 from tsgkit._refined_sampler import RefinedSampler
 from tsgkit.grammar import WeightedGrammar
+from tsgkit.models._back_off import (
+    REFINED,
+    UNREFINED,
+    UNREFINED_ROOT,
+    BackOff,
+    BackOffSymbols,
+    Levels,
+    RefinedSymbols,
+)
 from tsgkit.models._distinct import distinct_rows
+from tsgkit.models._rules import TreeArrays
 from tsgkit.models._srtsg import (
     RefinedGrammar,
     RuleLists,
@@ -33,16 +43,6 @@ from tsgkit.models._srtsg import (
     split_levels,
 )
 from tsgkit.models._srtsg_means import SiteMeans
-from tsgkit.models.back_off import (
-    REFINED,
-    UNREFINED,
-    UNREFINED_ROOT,
-    BackOff,
-    BackOffSymbols,
-    Levels,
-    RefinedSymbols,
-)
-from tsgkit.models.rules import TreeArrays
 from tsgkit.treebank import FlatCorpus
 
 # Of the coarser grammars, which only prune: the discount of every refined rule.

@@ -15,8 +15,8 @@ from tsgkit.grammar._weighted import NO_LABEL
 from tsgkit.models._derivations import Cut, DerivationReader, cut, nodes_of, states_of
 from tsgkit.models._fragments import FragmentTable
 from tsgkit.models._model import Model
+from tsgkit.models._rules import number_rules
 from tsgkit.models._srtsg import Subcategories
-from tsgkit.models.rules import number_rules
 from tsgkit.treebank import FlatCorpus
 
 # In the state of a model with insertion: for every node 0, 1 or 2 if its left or right child is the foot of what is

@@ -26,7 +26,7 @@ from tsgkit._checks import require_amounts
 from tsgkit._codes import FOOT, FRONTIER, SITE
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.grammar._weighted import NO_LABEL
-from tsgkit.models.rules import TreeArrays
+from tsgkit.models._rules import TreeArrays
 
 Parts = tuple[int, int, int]
 LEFT, RIGHT, ALONE = range(3)  # where the foot of an auxiliary tree is among the children of its root

@@ -17,11 +17,11 @@ import numpy as np
 from tsgkit._codes import FOOT, FRONTIER, LEFT_FOOT, SITE
 from tsgkit.errors import UsageError
 from tsgkit.grammar._weighted import GrammarError
+from tsgkit.models._base_distributions import with_base
 from tsgkit.models._derivations import node_states
 from tsgkit.models._fragments import validate_state
 from tsgkit.models._model import Model
-from tsgkit.models.base_distributions import with_base
-from tsgkit.models.rules import number_rules
+from tsgkit.models._rules import number_rules
 
 Parts = tuple[int, int, int]
 

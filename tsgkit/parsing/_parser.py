@@ -29,11 +29,11 @@ from tsgkit.parsing._constraints import StateCodes, with_brackets
 from tsgkit.parsing._engine import Cascade, Engine
 from tsgkit.parsing._fallback import flat_rows, glued_rows, unmet_spans
 from tsgkit.parsing._lexical import LexicalTable, SentenceEntries, SentenceWords
+from tsgkit.parsing._objectives import OBJECTIVES, Needs, Objective
 from tsgkit.parsing._parse import Parse, fallback
 from tsgkit.parsing._rows import project, rows_of_tree, tree_of_rows
+from tsgkit.parsing._search import Candidate, LogCorrection, Search
 from tsgkit.parsing._settings import ParserSettings
-from tsgkit.parsing.objectives import OBJECTIVES, Needs, Objective
-from tsgkit.parsing.search import Candidate, LogCorrection, Search
 from tsgkit.treebank._binarize import undo_label
 from tsgkit.treebank._clean import chain_parts
 from tsgkit.treebank._partial import GivenBracket, Span, by_span, require_brackets
@@ -99,7 +99,7 @@ class Parser(SentenceParser):
         """How the model itself corrects samples, if the settings ask for it."""
         if not self.settings.correct:
             return None
-        from tsgkit.inference.entry import entry_of  # noqa: PLC0415 - brings the samplers along
+        from tsgkit.inference._entry import entry_of  # noqa: PLC0415 - brings the samplers along
 
         return entry_of(self.model).correction(self.model)
 

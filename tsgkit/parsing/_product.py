@@ -21,13 +21,13 @@ from tsgkit.models._model import AnyModel, Model
 from tsgkit.parsing._base import SentenceParser, require_words, results_of, sharing_copy
 from tsgkit.parsing._engine import Guide
 from tsgkit.parsing._lexical import SentenceEntries, SentenceWords
+from tsgkit.parsing._objectives import PRODUCTS, Needs
 from tsgkit.parsing._parse import Parse
 from tsgkit.parsing._parser import Parser, logs_of
 from tsgkit.parsing._rows import tree_of_rows
+from tsgkit.parsing._search import Search
 from tsgkit.parsing._settings import ParserSettings
-from tsgkit.parsing.objectives import PRODUCTS, Needs
-from tsgkit.parsing.search import Search
-from tsgkit.parsing.votes import Ballot, Product, Vote
+from tsgkit.parsing._votes import Ballot, Product, Vote
 from tsgkit.treebank import Preparation
 from tsgkit.treebank._binarize import undo_label
 from tsgkit.treebank._partial import GivenBracket, require_brackets

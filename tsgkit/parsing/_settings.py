@@ -8,7 +8,7 @@ from typing import Any
 
 from tsgkit._chart import DEFAULT_MAX_BYTES
 from tsgkit._settings import Checked
-from tsgkit.parsing.objectives import OBJECTIVES, PRODUCTS, Needs
+from tsgkit.parsing._objectives import OBJECTIVES, PRODUCTS, Needs
 
 PRUNING = ("posterior", "max-marginal")
 TAG_MODES = ("none", "hard", "soft")

@@ -5,14 +5,14 @@ from collections.abc import Iterator, Sequence
 from nltk.tree import Tree
 
 from tsgkit.drawing import Drawing
-from tsgkit.evaluation._parameters import Parameters
-from tsgkit.evaluation.differences import (
+from tsgkit.evaluation._differences import (
     Difference,
     Differences,
     ScoredBracket,
     mark_brackets,
     phrases,
 )
+from tsgkit.evaluation._parameters import Parameters
 from tsgkit.report._page import escape, html_page, table
 from tsgkit.treebank._trees import preorder, words
 

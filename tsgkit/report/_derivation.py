@@ -13,7 +13,7 @@ from nltk.tree import Tree
 from tsgkit._codes import LEFT_FOOT, SITE
 from tsgkit.drawing._colours import assign_colours
 from tsgkit.drawing._trees import BEGINS, INSERTED, PLAIN, Drawing, Node, labelled
-from tsgkit.inference.entry import entry_of
+from tsgkit.inference._entry import entry_of
 from tsgkit.models._derivations import Step
 from tsgkit.models._fragments import Example
 from tsgkit.models._model import AnyModel, model_of

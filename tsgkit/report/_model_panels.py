@@ -14,10 +14,10 @@ from tsgkit.models._fragments import Example
 from tsgkit.models._subcategories import SubcategoryTable
 from tsgkit.parsing._known_tree import NoDerivationError
 from tsgkit.report._derivation import Derivation
+from tsgkit.report._model_report import Report
 from tsgkit.report._page import escape, table
+from tsgkit.report._panels import Panel
 from tsgkit.report._plots import bar_plot
-from tsgkit.report.model_report import Report
-from tsgkit.report.panels import Panel
 from tsgkit.treebank._trees import words
 
 N_HIERARCHIES = 6

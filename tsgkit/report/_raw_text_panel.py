@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from tsgkit.raw_text._teaching import teaching_of
+from tsgkit.report._model_report import Report
 from tsgkit.report._page import escape, table
-from tsgkit.report.model_report import Report
-from tsgkit.report.panels import Panel
+from tsgkit.report._panels import Panel
 from tsgkit.treebank import FlatCorpus
 from tsgkit.treebank._binarize import undo_label
 

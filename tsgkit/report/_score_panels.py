@@ -6,12 +6,12 @@ The same for all models; there are none where nothing was parsed. What comes fro
 from collections.abc import Iterator
 
 from tsgkit.drawing import Drawing
-from tsgkit.evaluation.differences import f1_of_row
+from tsgkit.evaluation._differences import f1_of_row
 from tsgkit.report._comparison import drawn, marked_drawing, marked_gold
+from tsgkit.report._model_report import Report
 from tsgkit.report._page import escape, table
+from tsgkit.report._panels import Panel
 from tsgkit.report._plots import bar_plot
-from tsgkit.report.model_report import Report
-from tsgkit.report.panels import Panel
 from tsgkit.treebank._trees import words
 
 N_LABELS = 20

@@ -19,9 +19,9 @@ from tsgkit.drawing._arcs import ArcDrawing
 from tsgkit.drawing._trees import Drawing, confidences
 from tsgkit.errors import OutOfTimeError, TreebankError
 from tsgkit.evaluation import Parameters
+from tsgkit.evaluation._differences import mark_brackets
 from tsgkit.evaluation._parameters import DEFAULT_PARAMETERS, parameters_named
 from tsgkit.evaluation._scores import BracketCounts
-from tsgkit.evaluation.differences import mark_brackets
 from tsgkit.models._model import Model
 from tsgkit.parsing import Parse, ParserSettings
 from tsgkit.parsing._known_tree import NoDerivationError

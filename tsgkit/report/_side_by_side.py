@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from tsgkit.drawing import Drawing
-from tsgkit.evaluation.differences import f1_of_row
+from tsgkit.evaluation._differences import f1_of_row
 from tsgkit.report._comparison import drawn, marked_drawing
+from tsgkit.report._model_report import Report
 from tsgkit.report._page import escape, html_page, table
 from tsgkit.report._plots import bar_plot
 from tsgkit.report._score_panels import N_LABELS
-from tsgkit.report.model_report import Report
 from tsgkit.treebank._trees import words
 
 TITLE = "Models side by side"

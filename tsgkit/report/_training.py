@@ -14,15 +14,15 @@ import numpy as np
 from tsgkit._plain import settings_of
 from tsgkit.errors import UsageError
 from tsgkit.inference._convergence import Diagnosis, diagnose, kept_draws
+from tsgkit.inference._entry import entry_of
 from tsgkit.inference._phases import Phase, burn_in
-from tsgkit.inference.entry import entry_of
 from tsgkit.models._model import Model
 from tsgkit.report._page import escape, table
+from tsgkit.report._panels import Panel
 from tsgkit.report._plots import Mark, Series, line_plot
-from tsgkit.report.panels import Panel
 
 if TYPE_CHECKING:
-    from tsgkit.report.model_report import Report
+    from tsgkit.report._model_report import Report
 
 PREFIX = "history_"
 WHOLE_NUMBERS = ("trees", "tokens", "samples", "seed", "iterations")

@@ -12,9 +12,9 @@ from nltk.tree import Tree
 
 from tsgkit.errors import UsageError
 from tsgkit.treebank._continuous import ROOT, word_node
+from tsgkit.treebank._formats import STRICT, Reader, ReadOptions
 from tsgkit.treebank._graphs import HEAD_EDGES, SyntaxGraph, tree_of, with_function
 from tsgkit.treebank._xml import Attributes, XmlReader, first_element, required, symbol
-from tsgkit.treebank.formats import STRICT, Reader, ReadOptions
 
 TOP = "top"  # both a category and a relation
 EMPTY_TAG = "-NONE-"

@@ -15,8 +15,9 @@ from typing import Any, cast
 
 from nltk.tree import Tree
 
+from tsgkit._guesses import one_of
 from tsgkit._plain import settings_of
-from tsgkit.errors import UsageError, one_of
+from tsgkit.errors import UsageError
 from tsgkit.treebank._heads import BUILT_IN, HeadRules, read_rules
 from tsgkit.treebank._trees import CACHED_LABELS, Child, is_preterminal, rebuild
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError
+from tsgkit.treebank._formats import STRICT, Reader, ReadOptions
 from tsgkit.treebank._trees import is_preterminal, words
-from tsgkit.treebank.formats import STRICT, Reader, ReadOptions
 
 SPACE = r"[ \t\r\n\f\v]"
 SYMBOL = r"[^ \t\r\n\f\v()]"

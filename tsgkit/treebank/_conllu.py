@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError
-from tsgkit.treebank.formats import STRICT, Reader, ReadOptions
+from tsgkit.treebank._formats import STRICT, Reader, ReadOptions
 
 COLUMNS = (8, 10)  # CoNLL 2006 in its short form; CoNLL-X, CoNLL-U
 COMMENT = re.compile(r"#\s*(newdoc|newpar|sent_id|text|global\.columns)\b")

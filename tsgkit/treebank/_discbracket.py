@@ -14,9 +14,9 @@ from nltk.tree import Tree
 from tsgkit.errors import TreebankError
 from tsgkit.treebank._brackets import SPACE, read_brackets
 from tsgkit.treebank._continuous import ROOT, word_node
+from tsgkit.treebank._formats import STRICT, Reader, ReadOptions
 from tsgkit.treebank._graphs import SyntaxGraph, tree_of
 from tsgkit.treebank._trees import is_preterminal, preorder
-from tsgkit.treebank.formats import STRICT, Reader, ReadOptions
 
 LEAF = re.compile(r"(\d{1,9})=(.+)", re.DOTALL)
 ESCAPES = {"#LRB#": "(", "#RRB#": ")"}

@@ -12,6 +12,7 @@ from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError
 from tsgkit.treebank._continuous import ROOT, word_node
+from tsgkit.treebank._formats import STRICT, Reader, ReadOptions
 from tsgkit.treebank._graphs import (
     HEAD_EDGES,
     NO_EDGE,
@@ -22,7 +23,6 @@ from tsgkit.treebank._graphs import (
     with_function,
 )
 from tsgkit.treebank._trees import is_preterminal, preorder
-from tsgkit.treebank.formats import STRICT, Reader, ReadOptions
 
 FIRST_PHRASE = 500
 MOST_DIGITS = 9

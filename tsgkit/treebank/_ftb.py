@@ -11,9 +11,9 @@ from typing import BinaryIO
 from nltk.tree import Tree
 
 from tsgkit.errors import UsageError
+from tsgkit.treebank._formats import STRICT, Reader, ReadOptions
 from tsgkit.treebank._graphs import with_function
 from tsgkit.treebank._xml import Attributes, NestedSentence, XmlReader, first_element, symbol
-from tsgkit.treebank.formats import STRICT, Reader, ReadOptions
 
 EMPTY = ("-NONE-", "*")
 COMPOUND = "MW"

@@ -9,8 +9,8 @@ from typing import BinaryIO
 
 from nltk.tree import Tree
 
+from tsgkit.treebank._formats import STRICT, Reader, ReadOptions
 from tsgkit.treebank._xml import Attributes, NestedSentence, XmlReader, first_element, required, symbol
-from tsgkit.treebank.formats import STRICT, Reader, ReadOptions
 
 EMPTY_TAG = "-NONE-"
 # Null elements, and their words in the Penn Treebank; others get their name between stars.

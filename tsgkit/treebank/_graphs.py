@@ -12,8 +12,8 @@ from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError
 from tsgkit.treebank._continuous import ROOT, Outline, continuous_parents, word_node
+from tsgkit.treebank._formats import ReadOptions
 from tsgkit.treebank._trees import is_preterminal
-from tsgkit.treebank.formats import ReadOptions
 
 NO_EDGE = "--"
 HEAD_EDGES = frozenset({"HD", "hd"})

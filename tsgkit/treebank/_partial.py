@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from tsgkit.errors import TreebankError, UsageError
+from tsgkit.treebank._formats import ENCODING
 from tsgkit.treebank._sources import decode_lines
-from tsgkit.treebank.formats import ENCODING
 
 # A label, or None for any, with the first of its words and the first after it.
 GivenBracket = tuple[str | None, int, int]

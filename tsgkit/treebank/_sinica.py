@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError
+from tsgkit.treebank._formats import STRICT, Reader, ReadOptions
 from tsgkit.treebank._graphs import with_function
-from tsgkit.treebank.formats import STRICT, Reader, ReadOptions
 
 LINE = re.compile(r"#[^\[\]]*\[\d+\][ \t]*")
 PUNCTUATION = re.compile(r"#\s*(?:([^\s()#]+)\(([^\s()]+)\))?\s*\Z")

@@ -21,9 +21,7 @@ from tsgkit._files import COMPRESSED_ENDINGS, DAMAGED_ARCHIVE, TooLongError, lin
 from tsgkit._overwriting import note_input
 from tsgkit._streams import BYTE_ORDER_MARK, FirstLines
 from tsgkit.errors import TreebankError, TsgkitError, UsageError
-from tsgkit.treebank._presets import Preset, load_preset
-from tsgkit.treebank._trees import is_preterminal, preorder
-from tsgkit.treebank.formats import (
+from tsgkit.treebank._formats import (
     AUTO,
     ENCODING,
     FALLBACK,
@@ -36,6 +34,8 @@ from tsgkit.treebank.formats import (
     require_format,
     split_format,
 )
+from tsgkit.treebank._presets import Preset, load_preset
+from tsgkit.treebank._trees import is_preterminal, preorder
 
 NLTK_PREFIX = "nltk:"
 # The presets of NLTK's corpora.

@@ -12,6 +12,7 @@ from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError
 from tsgkit.treebank._continuous import ROOT
+from tsgkit.treebank._formats import STRICT, Reader, ReadOptions
 from tsgkit.treebank._graphs import (
     HEAD_EDGES,
     NO_EDGE,
@@ -24,7 +25,6 @@ from tsgkit.treebank._graphs import (
 )
 from tsgkit.treebank._trees import is_preterminal, preorder
 from tsgkit.treebank._xml import SPACE, Attributes, XmlReader, escape, first_element
-from tsgkit.treebank.formats import STRICT, Reader, ReadOptions
 
 FIRST_PHRASE = 500
 

@@ -14,7 +14,7 @@ from xml.parsers import expat
 from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError, UsageError
-from tsgkit.treebank.formats import ReadOptions
+from tsgkit.treebank._formats import ReadOptions
 
 CHUNK = 1 << 16
 MOST_DEPTH = 1000

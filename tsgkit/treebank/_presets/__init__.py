@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from tsgkit._files import read_table
-from tsgkit.errors import TreebankError, UsageError, one_of
+from tsgkit._guesses import one_of
+from tsgkit.errors import TreebankError, UsageError
 from tsgkit.treebank._clean import Cleaning
+from tsgkit.treebank._formats import AUTO, READERS, named_options
 from tsgkit.treebank._heads import BUILT_IN, PENN, HeadRules, rules_text
-from tsgkit.treebank.formats import AUTO, READERS, named_options
 
 ENDING = ".toml"
 LARGEST_FILE = 1 << 20

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tsgkit import _plugins
-from tsgkit.registry import Registry
+from tsgkit._registry import Registry
 
 # The coarsest class. The names of all classes begin with it, so that no class is taken for a word.
 ROOT_CLASS = "UNK"
