@@ -7,7 +7,7 @@ from strategies import trees
 
 from tsgkit.errors import TreebankError
 from tsgkit.treebank._brackets import format_tree
-from tsgkit.treebank._discbracket import format_discbracket, read_discbracket
+from tsgkit.treebank._discbracket import format_discbracket, read_discbracket, recognise
 from tsgkit.treebank._trees import same_tree
 from tsgkit.treebank.formats import ReadOptions
 
@@ -50,14 +50,45 @@ def test_damage(line, problem):
     assert len(skipped) == 1
 
 
-@given(trees.filter(lambda tree: isinstance(tree[0], Tree)))
+def test_comments_behind_trees():
+    """disco-dop allows one after a tab; tabs may also indent a tree over several lines."""
+    lines = ["(S (A 0=a) (B 1=b))\tfirst: (a b)", "(S\n", "\t(A 0=c)\n", "\t(B 1=d))\tsecond\n", "(S (A 0=e))"]
+    assert [format_tree(tree) for tree in read(*lines)] == ["(S (A a) (B b))", "(S (A c) (B d))", "(S (A e))"]
+    with pytest.raises(TreebankError, match=r"^t:1:21: stray token: 'first:' is outside of all brackets"):
+        read("(S (A 0=a) (B 1=b)) first: (a b)")
+    # A bracket that is missing does not make a comment part of the next tree.
+    skipped = []
+    (tree,) = read("(S (A 0=a) (B 1=b)\tfirst", "(S (A 0=c))\tsecond", skipped=skipped)
+    assert (tree.leaves(), len(skipped)) == (["c"], 1)
+
+
+@pytest.mark.parametrize(
+    ("line", "is_discbracket"),
+    [
+        (GAP, True),
+        ("(S (A 1=a) (B 0=b))\tcomment", True),
+        ("(S (VP (V 1=ran))", True),  # goes on on the next line
+        ("(S (CD 5=5) (CD 7=7))", False),
+        ("(S (CD 0=0) (CD 0=0))", False),
+        ("(S (A a) (B b))", False),
+    ],
+)
+def test_words_with_positions_are_recognised(line, is_discbracket):
+    assert recognise([line]) == is_discbracket
+
+
+@given(trees)
 def test_what_is_written_is_read(tree):
     line = format_discbracket(tree)
-    if "#LRB#" not in str(tree) and "#RRB#" not in str(tree):
-        assert same_tree(*read(line), tree)
+    assert same_tree(*read(line), tree)
+
+
+def test_several_roots():
+    tree = Tree("", [Tree("S", [Tree("A", ["a"])]), Tree(".", ["."])])
+    assert format_discbracket(tree) == "(VROOT (S (A 0=a)) (. 1=.))"
 
 
 def test_what_cannot_be_written():
-    for tree in (Tree("S", [Tree("", ["a"])]), Tree("S", [Tree("A", ["a b"])])):
+    for tree in (Tree("S", [Tree("", ["a"])]), Tree("S", [Tree("A", ["a b"])]), Tree("S", [Tree("A", ["#LRB#"])])):
         with pytest.raises(TreebankError, match="cannot be written"):
             format_discbracket(tree)

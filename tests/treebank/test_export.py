@@ -2,11 +2,12 @@
 
 import pytest
 from hypothesis import given
+from nltk.tree import Tree
 from strategies import trees
 
 from tsgkit.errors import TreebankError
 from tsgkit.treebank._brackets import format_tree
-from tsgkit.treebank._export import format_export, read_export
+from tsgkit.treebank._export import format_export, read_export, recognise
 from tsgkit.treebank._trees import same_tree
 from tsgkit.treebank.formats import ReadOptions
 
@@ -49,6 +50,55 @@ def test_version_4_has_lemmas():
     rows = ["#FORMAT 4", "#BOS 1", "Katzen Katze NN Pl -- 500", "#500 -- NP -- -- 0", "#EOS 1"]
     (tree,) = read("\n".join(rows))
     assert format_tree(tree) == "(NP (NN Katzen))"
+
+
+def test_without_a_header_the_first_row_shows_whether_there_are_lemmas():
+    rows = ["#BOS 1 %% somebody", "well\t--\tInt\t--\t--\t500", "#500\t--\tIntP\t--\t--\t0", "#EOS 1"]
+    assert [format_tree(tree) for tree in read("\n".join(rows))] == ["(IntP (Int well))"]
+    # In version 3, a secondary edge is behind the parent.
+    rows = ["#BOS 1", "well\tInt\t--\t--\t500\tSB\t500", "#500\tIntP\t--\t--\t0", "#EOS 1"]
+    assert [format_tree(tree) for tree in read("\n".join(rows))] == ["(IntP (Int well))"]
+    with pytest.raises(TreebankError, match=r"^t\.export:2:1: bad row: the parent must be a number, not 'x'"):
+        read("#BOS 1\na N -- HD x y\n#EOS 1")
+
+
+def test_spaces_and_tabs_separate_columns():
+    """But no other whitespace: words may contain no-break spaces."""
+    (tree,) = read("#BOS 1\nRoss    Perot\tNE  NN\t\t--   0\n#EOS 1")
+    assert tree.leaves() == ["Ross"]
+    (tree,) = read("#BOS 1\n10\xa0000\t\tCARD\t--\t--\t0\n\u3000\tXY\t--\t--\t0\n#EOS 1")
+    assert tree.leaves() == ["10\xa0000", "\u3000"]
+    assert read(format_export(tree, 1)) == [tree]
+
+
+def test_an_end_that_is_missing_costs_one_sentence():
+    text = VERSION_3.replace("#EOS 1\n", "") + DISCONTINUOUS
+    with pytest.raises(TreebankError, match=r"^t\.export:14:1: missing end: sentence 1 of line 6 has no #EOS"):
+        read(text)
+    skipped = []
+    (tree,) = read(text, skipped=skipped, reattached=[])
+    assert tree.leaves() == ["das", "hat", "er", "gesagt"]
+    assert [error.reason for error in skipped] == ["missing end"]
+
+
+def test_words_that_would_not_be_read_as_words():
+    for word in ("#512", "#EOS", "#EOSX", "#BOS", "%%", "%%x"):
+        with pytest.raises(TreebankError, match=r"cannot be written in export format.*; --write=tigerxml can"):
+            format_export(Tree("S", [Tree("A", ["a"]), Tree("B", [word])]), 1)
+    tree = Tree("S", [Tree("A", ["#499"]), Tree("B", ["#x"]), Tree("C", ["5%%"]), Tree("%%", ["3"]), Tree("D", ["#"])])
+    assert read(format_export(tree, 1)) == [tree]
+    # Read, such a row is not taken for a comment.
+    with pytest.raises(
+        TreebankError, match=r"^t\.export:3:1: bad row: is '%%' a word\? What begins with %% is a comment"
+    ):
+        read("#BOS 1\na\tA\t--\t--\t0\n%%\tB\t--\t--\t0\n#EOS 1")
+    assert len(read("#BOS 1\na\tA\t--\t--\t0\n%% a comment\n%%\n#EOS 1")) == 1
+
+
+def test_comments_and_empty_lines_may_come_first():
+    assert recognise(["\n", "%% a comment\n", "%%\n", "#FORMAT 3\n"])
+    assert recognise(["%% a comment\n"])
+    assert not recognise(["%% a comment\n", "( (S (A b)))\n"])
 
 
 def test_comments_behind_columns():

@@ -1,7 +1,10 @@
 """Formats plug in: readers of text and of bytes, recognised or named, with options, and writers."""
 
+import bz2
 import gzip
 import json
+import tarfile
+import zipfile
 from importlib.metadata import EntryPoint
 
 import pytest
@@ -171,6 +174,43 @@ def test_writers_of_others(monkeypatch, tmp_path):
     monkeypatch.setattr(_sources, "WRITERS", table)
     write_trees([Tree("S", [Tree("N", ["a"]), Tree("V", ["b"])])], tmp_path / "x.gz", "sentences")
     assert gzip.decompress((tmp_path / "x.gz").read_bytes()) == b"a b\n"
+
+
+def test_empty_lines_may_come_first(tmp_path):
+    export = "#BOS 1\na\tN\t--\t--\t0\n#EOS 1\n"
+    for name, text in {"export": export, "sinica": "#1:1.[7] S(Head:N:a)#\n", "discbracket": "(S (N 0=a))\n"}.items():
+        (tmp_path / name).write_text(f"\ufeff\n \n{text}")
+        assert _sources.recognised_format(tmp_path / name) == name
+        (tree,) = read_trees(tmp_path / name)
+        assert tree.leaves() == ["a"]
+    for text in ('<?xml version="1.0"?>\n<alpino_ds/>', "<alpino_ds/>"):
+        (tmp_path / "a.xml").write_text(f"\n\n{text}")
+        assert _sources.recognised_format(tmp_path / "a.xml") == "alpino"
+
+
+def test_xml_that_is_not_known_is_not_read_as_brackets(tmp_path):
+    (tmp_path / "a.xml").write_text("<exml-doc>\n\n<node\n cat='('/>\n</exml-doc>\n")
+    with pytest.raises(TreebankError, match=r"a\.xml:1: XML of a kind that is not known"):
+        list(read_trees(tmp_path / "a.xml"))
+    (tmp_path / "a.fid").write_text("<DOC>\n<S ID=1>\n( (S (N a)))\n</S>\n</DOC>\n")
+    assert texts(tmp_path / "a.fid") == ["( (S (N a)))"]
+
+
+@pytest.mark.parametrize("format", ["auto", "brackets", "tigerxml"])
+def test_archives_that_are_not_read_are_named(tmp_path, format):
+    tree = b"(S (N a))\n"
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        archive.writestr("a.mrg", tree)
+    (tmp_path / "a.mrg").write_bytes(tree)
+    for name, mode in {"a.tar": "w", "a.tar.gz": "w:gz"}.items():
+        with tarfile.open(tmp_path / name, mode) as archive:
+            archive.add(tmp_path / "a.mrg", "a.mrg")
+    (tmp_path / "a.bz2").write_bytes(bz2.compress(tree))
+    problems = {"a.zip": "a zip archive: unpack it", "a.tar": "a tar archive: unpack it", "a.tar.gz": "a tar archive"}
+    problems["a.bz2"] = "compressed by bzip2: decompress it"
+    for name, problem in problems.items():
+        with pytest.raises(TreebankError, match=rf"{name}: {problem}"):
+            list(read_trees(tmp_path / name, format=format))
 
 
 def test_every_format_is_recognised(tmp_path):

@@ -1,10 +1,11 @@
 """Presets: those of the package are whole and say where they come from; a user's file has the same form."""
 
 import pytest
+from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError, UsageError
 from tsgkit.evaluation._parameters import parameters_named
-from tsgkit.treebank import Binarization, Cleaning, read_trees
+from tsgkit.treebank import Binarization, Cleaning, read_trees, write_trees
 from tsgkit.treebank._brackets import format_tree
 from tsgkit.treebank._presets import load_preset, parse_preset, preset_names
 from tsgkit.treebank._relabel import Relabelling
@@ -121,6 +122,18 @@ def test_damage(old, new, problem):
         parse_preset(MINE.replace(old, new, 1), "mine", "mine.toml")
     assert problem in str(caught.value)
     assert str(caught.value).startswith("mine.toml")
+
+
+@pytest.mark.parametrize("name", ["negra", "tiger"])
+def test_punctuation_in_files_of_brackets(tsgkit, tmp_path, name):
+    """The tag $( is $-LRB- in a file of brackets; there, too, it is no word for scores, and no head."""
+    preset = load_preset(name)
+    assert {"$(", "$-LRB-"} <= set(preset.punctuation)
+    assert {"$(", "$-LRB-"} <= set(parameters_named(preset.parameters).delete_labels)
+    tree = Tree("TOP", [Tree("S", [Tree("NE", ["a"]), Tree("VVFIN", ["b"])]), Tree("$(", ["("])])
+    write_trees([tree], tmp_path / "t")
+    done = tsgkit("eval", f"--treebank={name}", "t", "t")
+    assert done.stdout.splitlines()[3].split()[:2] == ["1", "2"]
 
 
 def test_no_such_preset(tmp_path):

@@ -5,7 +5,7 @@ from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError
 from tsgkit.treebank import Binarization, Cleaning, UnknownWords, prepare
-from tsgkit.treebank._brackets import format_tree
+from tsgkit.treebank._brackets import format_tree, read_brackets
 from tsgkit.treebank._prepare import Preparation, preparation_of
 from tsgkit.treebank._relabel import Relabelling, labels_of, read_relabelling
 
@@ -102,6 +102,36 @@ def test_rules_are_stored_and_taken_back():
     assert format_tree(decoded) == "(TOP (S (NP (DT the) (NN -Fpa-)) (V ran) (X (. .)) (. !)))"
     restored = preparation.with_original_labels(decoded)
     assert format_tree(restored) == "(TOP (S (NP (DT the) (NN -Fpa-)) (V ran) (X (PU .)) (PU !)))"
+
+
+@pytest.mark.parametrize(
+    ("rules", "trees", "tables"),
+    [
+        # Functions and features are cut after the rules: NP and NP-SBJ are the same in the end.
+        ("phrase X -> NP", ["(S (X (A a)) (NP-SBJ (A b)))"], {"tag": {}, "phrase": {}}),
+        ("phrase X* -> NP$1", ["(S (X-SBJ (A a)) (X-OBJ (A b)))"], {"tag": {}, "phrase": {"NP": "X"}}),
+        ("tag N:* -> M:$1", ["(S (N:pl a) (N:sg b) (V c))"], {"tag": {"M": "N"}, "phrase": {}}),
+        ("tag N:pl -> M", ["(S (N:pl a) (N:sg b) (V c))"], {"tag": {"M": "N"}, "phrase": {}}),
+        # The root: only if all trees had the same one.
+        ("phrase S0 -> TOP", ["(S0 (NP (A a)))", "(S0 (X (A a)))"], {"tag": {}, "phrase": {"TOP": "S0"}}),
+        ("phrase S0 -> TOP", ["(S0 (NP (A a)))", "(NP (A a))"], {"tag": {}, "phrase": {}}),
+        ("phrase S0 -> TOP", ["(S0 (NP (A a)))", "(ROOT (A a))"], {"tag": {}, "phrase": {}}),
+        ("phrase Y -> TOP", ["(S (Y (A a)) (B b))"], {"tag": {}, "phrase": {}}),
+    ],
+)
+def test_the_inverse_after_all_steps(rules, trees, tables):
+    corpus = prepare(map(Tree.fromstring, trees), Cleaning(relabelling=rules, feature_mark=":"))
+    assert preparation_of(corpus).original_labels == tables
+
+
+def test_labels_with_brackets_are_restored_from_files(tmp_path):
+    corpus = prepare([Tree.fromstring("(S (A a) (PAR b))")], Cleaning(relabelling="tag PAR -> $("))
+    tree = next(corpus.trees())
+    preparation = preparation_of(corpus)
+    assert format_tree(preparation.with_original_labels(tree)) == "(TOP (S (A a) (PAR b)))"
+    (written,) = read_brackets([format_tree(tree)])
+    assert written[0][1].label() == "$-LRB-"
+    assert format_tree(preparation.with_original_labels(written)) == "(TOP (S (A a) (PAR b)))"
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,12 @@ def read(*sentences, **options):
     return list(read_tigerxml(io.BytesIO(data), "t.xml", ReadOptions(**options)))
 
 
+def test_other_xml_with_sentences():
+    """PML has the same root and the same element for sentences."""
+    with pytest.raises(TreebankError, match=r"sentence s7: no tree: it has no <graph>; is this TIGER-XML\?"):
+        read('<s id="s7"><root><nonterminal id="s7_502"><cat>NP</cat></nonterminal></root></s>')
+
+
 def test_a_discontinuous_sentence():
     with pytest.raises(TreebankError, match=r"^t\.xml:6:1: sentence s1: discontinuous tree: phrase s1_500 \(VP-OC\)"):
         read(SENTENCE)

@@ -5,6 +5,7 @@ import tracemalloc
 from itertools import islice
 
 import pytest
+from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError, UsageError
 from tsgkit.treebank import _xml, read_trees
@@ -83,6 +84,38 @@ def test_sizes_are_bounded(monkeypatch):
     monkeypatch.setattr(_xml, "MOST_CHARACTERS", 1000)
     with pytest.raises(TreebankError, match="too large"):
         read(GENIA.format("x" * 2000))
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (
+            "\n\n<?xml version='1.0'?><a/>",
+            r"t\.xml:3:1: .*; <\?xml \.\.\.\?> must be the very first of a file: remove what",
+        ),
+        ("<a/>\n<a/>", r"t\.xml:2:1: .*junk after document element; a file with several documents must be split"),
+    ],
+)
+def test_remedies(text, problem):
+    with pytest.raises(TreebankError, match=problem):
+        read(text)
+
+
+@pytest.mark.parametrize("name", ["tigerxml", "alpino", "genia", "ftb"])
+def test_normalised(name):
+    """Words, tags and labels; a word may contain a no-break space."""
+    text = {
+        "tigerxml": "<corpus><s><graph><terminals><t id='a' word='{0}' pos='{0}'/></terminals><nonterminals>"
+        "<nt id='b' cat='{0}'><edge idref='a'/></nt></nonterminals></graph></s></corpus>",
+        "alpino": "<alpino_ds><node cat='{0}'><node begin='0' end='1' word='{0}' pos='{0}'/></node></alpino_ds>",
+        "genia": "<a><sentence><cons cat='{0}'><tok cat='{0}'>{0}</tok></cons></sentence></a>",
+        "ftb": "<text><SENT><w cat='{0}'>{0}</w></SENT></text>",
+    }[name].format("e\u0301\xa0x")
+    (tree,) = read(text, READERS[name])
+    assert tree.leaves() == ["e\u0301\xa0x"]
+    (tree,) = read(text, READERS[name], nfc=True)
+    label = "SENT" if name == "ftb" else "\xe9\xa0x"
+    assert tree == Tree(label, [Tree("\xe9\xa0x", ["\xe9\xa0x"])])
 
 
 def test_a_tag_without_end():

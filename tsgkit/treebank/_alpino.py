@@ -14,6 +14,7 @@ from tsgkit.errors import UsageError
 from tsgkit.treebank._continuous import ROOT, word_node
 from tsgkit.treebank._formats import STRICT, Reader, ReadOptions
 from tsgkit.treebank._graphs import HEAD_EDGES, SyntaxGraph, tree_of, with_function
+from tsgkit.treebank._trees import SPACE
 from tsgkit.treebank._xml import Attributes, XmlReader, first_element, required, symbol
 
 TOP = "top"  # both a category and a relation
@@ -139,7 +140,7 @@ class AlpinoSentence:
 
     def check_sentence(self) -> None:
         """Compare the words with those of ``<sentence>``, if there is one."""
-        said = "".join(self.sentence).split()
+        said = [word for word in SPACE.split("".join(self.sentence)) if word]
         words = [word for word, _ in self.graph.words]
         if said and said != words:
             at = next((at for at, pair in enumerate(zip(said, words, strict=False)) if pair[0] != pair[1]), None)

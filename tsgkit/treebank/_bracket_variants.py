@@ -13,7 +13,7 @@ from nltk.tree import Tree
 from tsgkit.errors import TreebankError, UsageError
 from tsgkit.treebank._brackets import SPACE, TAG_NEEDED, TWO_ROOTS, VARIANT_OPTIONS, BracketReader, unescape_word
 from tsgkit.treebank._patterns import Pattern
-from tsgkit.treebank._trees import Child
+from tsgkit.treebank._trees import VIRTUAL_ROOT, Child
 
 CHOICES = {
     "lemma": ("none", "column", "dash"),
@@ -22,8 +22,6 @@ CHOICES = {
     "escapes": ("none", "backslash"),
     "roots": ("one", "several"),
 }
-# The root of a tree without one, as in export files.
-SEVERAL_ROOTS = "VROOT"
 EMPTY_TAG = "-NONE-"
 JOINED = "_"
 SYMBOLS = {"none": r"[^ \t\r\n\f\v()]", "backslash": r"(?:\\.|[^ \t\r\n\f\v()\\]|\\(?=\s|\Z))"}
@@ -275,4 +273,4 @@ class VariantReader(BracketReader):
             return [Tree("", node.children)]
         if self.variant.roots == "one":
             raise self.error_at_end(TWO_ROOTS, token)
-        return [Tree(SEVERAL_ROOTS, node.children)]
+        return [Tree(VIRTUAL_ROOT, node.children)]

@@ -12,10 +12,10 @@ from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError
 from tsgkit.treebank._formats import STRICT, Reader, ReadOptions
-from tsgkit.treebank._trees import is_preterminal, words
+from tsgkit.treebank._trees import WHITESPACE, is_preterminal, is_symbol, with_one_root, words
 
-SPACE = r"[ \t\r\n\f\v]"
-SYMBOL = r"[^ \t\r\n\f\v()]"
+SPACE = f"[{WHITESPACE}]"
+SYMBOL = f"[^{WHITESPACE}()]"
 # Most brackets are preterminals: they are one token, which halves the work.
 TOKEN = re.compile(
     rf"\(({SYMBOL}+){SPACE}+({SYMBOL}+){SPACE}*\)"  # 1, 2: tag and word
@@ -259,7 +259,7 @@ READER = Reader(read_brackets, named_options=VARIANT_OPTIONS)
 
 def checked_symbol(symbol: str, what: str) -> str:
     """`symbol` escaped for a bracketed tree."""
-    if not symbol or re.search(SPACE, symbol):
+    if not is_symbol(symbol):
         raise TreebankError(f"{what} {symbol!r} cannot be written in brackets: it is empty or contains whitespace")
     return escape_symbol(symbol)
 
@@ -279,7 +279,7 @@ def format_tree(tree: Tree, *, pretty: bool = False) -> str:
     """
     parts: list[str] = []
     # The stack holds what is still to be written: strings, and nodes with their depth.
-    stack: list[tuple[Tree | str, int]] = [(tree, 0)]
+    stack: list[tuple[Tree | str, int]] = [(with_one_root(tree), 0)]
     while stack:
         item, depth = stack.pop()
         if isinstance(item, str):

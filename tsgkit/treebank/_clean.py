@@ -26,6 +26,12 @@ OPTIONAL = {"feature_mark": "", "relabelling": ""}
 ESCAPED_CHAIN_PART = re.compile(r"(?:[^\\+]|\\.)*", re.DOTALL)
 
 
+def without_features(label: str, mark: str) -> str:
+    """A label cut before a mark, unless it is the first character."""
+    at = label.find(mark, 1)
+    return label if at < 0 else label[:at]
+
+
 def cut_labels(tree: Tree, mark: str) -> Tree:
     """Remove the features of all labels, preterminals included: cut before a mark, unless it is the first character.
 
@@ -36,9 +42,7 @@ def cut_labels(tree: Tree, mark: str) -> Tree:
     """
 
     def cut(node: Tree, children: list[Child]) -> Child:
-        label = node.label()
-        at = label.find(mark, 1)
-        return Tree(label if at < 0 else label[:at], children)
+        return Tree(without_features(node.label(), mark), children)
 
     return rebuild(tree, cut)
 
@@ -241,6 +245,22 @@ class Cleaning:
         if self.root:
             result = add_root(result, self.root)
         return collapse_unaries(result) if self.unaries else result
+
+    def after_rules(self, kind: str, label: str) -> str:
+        """What the steps after the rules for labels make of a label.
+
+        Parameters
+        ----------
+        kind : {"tag", "phrase"}
+        label : str
+
+        Examples
+        --------
+        >>> Cleaning(feature_mark=":").after_rules("phrase", "NP:pl-SBJ")
+        'NP'
+        """
+        label = without_features(label, self.feature_mark) if self.feature_mark else label
+        return strip_function(label) if self.functions and kind == "phrase" else label
 
     def undo(self, tree: Tree) -> Tree:
         """Undo what the output of a parser must not show: merged unary chains.

@@ -12,21 +12,22 @@ from dataclasses import replace
 from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError
-from tsgkit.treebank._brackets import SPACE, read_brackets
+from tsgkit.treebank._brackets import read_brackets
 from tsgkit.treebank._continuous import ROOT, word_node
 from tsgkit.treebank._formats import STRICT, Reader, ReadOptions
 from tsgkit.treebank._graphs import SyntaxGraph, tree_of
-from tsgkit.treebank._trees import is_preterminal, preorder
+from tsgkit.treebank._trees import is_preterminal, is_symbol, preorder, with_one_root
 
 LEAF = re.compile(r"(\d{1,9})=(.+)", re.DOTALL)
 ESCAPES = {"#LRB#": "(", "#RRB#": ")"}
 
 
 class NumberedLines:
-    """Lines, and the number of the last one that was taken."""
+    """Lines without the comments behind trees, and the number of the last one that was taken."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self.lines, self.number = iter(lines), 0
+        self.n_open = 0  # brackets
 
     def __iter__(self) -> "NumberedLines":
         return self
@@ -34,6 +35,13 @@ class NumberedLines:
     def __next__(self) -> str:
         line = next(self.lines)
         self.number += 1
+        if line.startswith("("):
+            self.n_open = 0
+        parts = line.split("\t")
+        for n_parts, part in enumerate(parts, start=1):
+            self.n_open += part.count("(") - part.count(")")
+            if not self.n_open and part.strip():
+                return "\t".join(parts[:n_parts])
         return line
 
 
@@ -43,7 +51,7 @@ def read_discbracket(lines: Iterable[str], path: str = "", options: ReadOptions 
     Parameters
     ----------
     lines : iterable of str
-        With or without their line ends; a tree may have several.
+        With or without their line ends; a tree may have several. Behind a tree and a tab, there may be a comment.
     path : str
         The name of the file, for errors.
     options : ReadOptions
@@ -63,6 +71,8 @@ def read_discbracket(lines: Iterable[str], path: str = "", options: ReadOptions 
         try:
             graph = graph_of(tree, f"number {number}", numbered.number, path)
             ordered = tree_of(graph, path, options)
+            if is_preterminal(tree):
+                ordered = ordered[0]
         except TreebankError as error:
             options.skip(error)
             continue
@@ -108,7 +118,14 @@ def recognise(first_lines: Iterable[str]) -> bool:
     """Whether the first line with words is a tree whose words have positions."""
     for line in first_lines:
         if leaves := re.findall(r"\([^\s()]+ ([^\s()]+)\)", line):
-            return line.lstrip().startswith("(") and all(LEAF.fullmatch(leaf) for leaf in leaves)
+            found = [LEAF.fullmatch(leaf) for leaf in leaves]
+            positions = sorted(int(leaf[1]) for leaf in found if leaf is not None)
+            is_tree = line.startswith("(") and line.count("(") == line.count(")")
+            return (
+                line.lstrip().startswith("(")
+                and len(set(positions)) == len(leaves)
+                and (not is_tree or positions == list(range(len(leaves))))
+            )
     return False
 
 
@@ -130,6 +147,7 @@ def format_discbracket(tree: Tree) -> str:
     """
     parts: list[str] = []
     n_words = 0
+    tree = with_one_root(tree)
     stack: list[Tree | str] = [tree]
     while stack:
         item = stack.pop()
@@ -147,8 +165,10 @@ def format_discbracket(tree: Tree) -> str:
 
 
 def escaped(symbol: str, what: str) -> str:
-    if not symbol or re.search(SPACE, symbol):
+    if not is_symbol(symbol):
         raise TreebankError(f"{what} {symbol!r} cannot be written in discbracket: it is empty or contains whitespace")
     for escape, bracket in ESCAPES.items():
+        if escape in symbol:
+            raise TreebankError(f"{what} {symbol!r} cannot be written in discbracket: {escape} is a bracket there")
         symbol = symbol.replace(bracket, escape)
     return symbol

@@ -16,20 +16,21 @@ from tsgkit.treebank._formats import STRICT, Reader, ReadOptions
 from tsgkit.treebank._graphs import (
     HEAD_EDGES,
     NO_EDGE,
-    VIRTUAL_ROOT,
     SyntaxGraph,
     split_function,
     tree_of,
     with_function,
 )
-from tsgkit.treebank._trees import is_preterminal, preorder
+from tsgkit.treebank._trees import VIRTUAL_ROOT, WHITESPACE, is_preterminal, is_symbol, preorder
 
 FIRST_PHRASE = 500
 MOST_DIGITS = 9
-# Behind the columns: TüBa-D/Z has coreference there.
-COMMENT = re.compile(r"(?<=\d)[ \t]+%%")
-# With one of these, the first line of an export file begins.
-FIRST_WORDS = ("#FORMAT", "#BOS", "#BOT", "%%")
+COLUMN = re.compile(f"[^{WHITESPACE}]+")
+# A row with one of these in its place is no word; numbers are those of phrases.
+COMMENT = "%%"
+BEGIN, END = "#BOS", "#EOS"
+# With one of these, the first line of an export file begins that is no comment.
+FIRST_WORDS = ("#FORMAT", BEGIN, "#BOT")
 
 
 class ExportReader:
@@ -38,7 +39,7 @@ class ExportReader:
     def __init__(self, path: str, options: ReadOptions) -> None:
         self.path, self.options = path, options
         self.line_number = 0
-        self.has_lemmas = False
+        self.has_lemmas: bool | None = None  # the first row shows it unless the file says it
         self.in_table = False
         self.is_skipping = False
         self.sentence: SyntaxGraph | None = None
@@ -47,70 +48,76 @@ class ExportReader:
         """The tree that ends on `line`, the next line of the file."""
         self.line_number += 1
         line = line.rstrip("\r\n")
-        if self.is_skipping and not line.startswith("#BOS"):
-            self.is_skipping = not line.startswith("#EOS")
+        if self.is_skipping and not line.startswith(BEGIN):
+            self.is_skipping = not line.startswith(END)
             return None
         self.is_skipping = False
         if self.in_table:
             self.in_table = not line.startswith("#EOT")
         elif self.sentence is None:
             self.between_sentences(line)
-        elif line.startswith("#EOS"):
+        elif line.startswith(END):
             sentence, self.sentence = self.sentence, None
-            if line.split()[1:] != [sentence.name]:
+            if COLUMN.findall(line)[1:] != [sentence.name]:
                 raise self.error(f"wrong end: #EOS does not end sentence {sentence.name} of line {sentence.line}")
             return tree_of(sentence, self.path, self.options)
-        elif line.startswith("%%"):
-            self.comment(line)
-        elif line:
-            self.add_row(line, self.sentence)
+        elif BEGINNING.match(line):
+            missing, self.sentence = self.sentence, None
+            self.between_sentences(line)
+            self.options.skip(self.error(f"missing end: sentence {missing.name} of line {missing.line} has no #EOS"))
+        elif columns := COLUMN.findall(line):
+            self.add_row(columns, self.sentence)
         return None
 
     def leave_sentence(self, line: str) -> None:
         """After an error: skip the rest of the sentence."""
-        self.is_skipping = self.sentence is not None and not line.startswith("#EOS")
+        self.is_skipping = self.sentence is not None and not line.startswith(END)
         self.sentence = None
         self.in_table = False
 
     def between_sentences(self, line: str) -> None:
-        columns = line.split()
+        columns = COLUMN.findall(line)
         if line.startswith("#FORMAT"):
             if columns[1:] not in (["3"], ["4"]):
                 raise self.error(f"unknown version: {line!r}; only 3 and 4 of the export format are known")
             self.has_lemmas = columns[1] == "4"
         elif line.startswith("#BOT"):
             self.in_table = True
-        elif line.startswith("#BOS"):
+        elif line.startswith(BEGIN):
             if len(columns) < 2:
                 raise self.error("#BOS must be followed by the number of the sentence")
             self.sentence = SyntaxGraph(columns[1], self.line_number)
-        elif line.startswith("%%"):
-            self.comment(line)
+        elif line.startswith(COMMENT):
+            self.read_comment(line)
         elif columns:
             raise self.error(f"stray token: {columns[0]!r} is outside of #BOS and #EOS")
 
-    def comment(self, line: str) -> None:
+    def read_comment(self, line: str) -> None:
         """Skip a comment, unless it names the columns: then it says whether there are lemmas."""
-        columns = line.removeprefix("%%").split()
+        columns = COLUMN.findall(line.removeprefix(COMMENT))
         if columns[:1] == ["word"] and "parent" in columns:
             self.has_lemmas = "lemma" in columns
 
-    def add_row(self, line: str, sentence: SyntaxGraph) -> None:
-        if (mark := COMMENT.search(line)) is not None:
-            line = line[: mark.start()]
-        # Tabs separate columns, or spaces in old files; no column contains either.
-        columns = [column.strip() for column in line.split("\t") if column.strip()] if "\t" in line else line.split()
-        n_columns = 5 + self.has_lemmas
+    def add_row(self, columns: list[str], sentence: SyntaxGraph) -> None:
+        """Add a word or a phrase; what is behind its parent, such as secondary edges and comments, is dropped."""
+        if self.has_lemmas is None:
+            self.has_lemmas = shows_lemmas(columns)
+        n_columns = 6 if self.has_lemmas else 5
+        is_row = len(columns) >= n_columns and number_of(columns[n_columns - 1]) is not None
+        if columns[0].startswith(COMMENT):
+            if is_row:
+                raise self.error(f"bad row: is {columns[0]!r} a word? What begins with {COMMENT} is a comment")
+            return
         if len(columns) < n_columns:
             raise self.error(f"bad row: it has at least {n_columns} columns; here {len(columns)}")
+        if not is_row:
+            raise self.error(f"bad row: the parent must be a number, not {columns[n_columns - 1]!r}")
         if self.has_lemmas:
             del columns[1]
         word, tag, _, edge, parent = columns[:5]
-        parent_number, number = number_of(parent), number_of(word[1:])
-        if parent_number is None:
-            raise self.error(f"bad row: the parent must be a number, not {parent!r}")
-        if word.startswith("#") and number is not None and number >= FIRST_PHRASE:
-            node = number
+        parent_number = int(parent)
+        if word.startswith("#") and is_phrase_number(word[1:]):
+            node = int(word[1:])
             if node in sentence.labels:
                 raise self.error(f"bad row: phrase {word} occurs twice in sentence {sentence.name}")
             sentence.labels[node] = with_function(tag, edge)
@@ -125,6 +132,21 @@ class ExportReader:
 
     def error(self, problem: str) -> TreebankError:
         return TreebankError(problem, self.path, self.line_number, 1)
+
+
+# A sentence begins, where no word can be meant.
+BEGINNING = re.compile(rf"{BEGIN}[{WHITESPACE}]+\d+(?:[{WHITESPACE}]|\Z)")
+
+
+def shows_lemmas(columns: list[str]) -> bool | None:
+    """Whether the parent, a number, is not the fifth column but the sixth; None if neither is one."""
+    found = [index for index, column in enumerate(columns[4:6]) if number_of(column) is not None]
+    return found[0] == 1 if found else None
+
+
+def is_phrase_number(text: str) -> bool:
+    number = number_of(text)
+    return number is not None and number >= FIRST_PHRASE
 
 
 def number_of(text: str) -> int | None:
@@ -171,7 +193,13 @@ def read_export(lines: Iterable[str], path: str = "", options: ReadOptions = STR
 
 def recognise(first_lines: Iterable[str]) -> bool:
     """Whether a file begins as an export file does."""
-    return next(iter(first_lines), "").startswith(FIRST_WORDS)
+    has_comments = False
+    for line in first_lines:
+        if line.startswith(COMMENT):
+            has_comments = True
+        elif line.strip():
+            return line.startswith(FIRST_WORDS)
+    return has_comments
 
 
 READER = Reader(read_export, recognise)
@@ -198,7 +226,7 @@ def format_export(tree: Tree, number: int) -> str:
     for node in preorder(tree):
         parent = parents.get(id(node), ROOT)
         if is_preterminal(node):
-            word_rows.append(f"{column(node[0])}\t{column(node.label())}\t{NO_EDGE}\t{NO_EDGE}\t{parent}")
+            word_rows.append(f"{word_column(node[0])}\t{column(node.label())}\t{NO_EDGE}\t{NO_EDGE}\t{parent}")
         elif id(node) in numbers:
             category, edge = split_function(node.label())
             phrase_rows.append(f"#{numbers[id(node)]}\t{column(category)}\t{NO_EDGE}\t{column(edge)}\t{parent}")
@@ -207,6 +235,13 @@ def format_export(tree: Tree, number: int) -> str:
 
 
 def column(value: str) -> str:
-    if not value or value.split() != [value]:
+    if not is_symbol(value):
         raise TreebankError(f"{value!r} cannot be written in export format: it is empty or contains whitespace")
     return value
+
+
+def word_column(word: str) -> str:
+    if word.startswith((COMMENT, END)) or word == BEGIN or (word[:1] == "#" and is_phrase_number(word[1:])):
+        problem = "it would be read as a comment, as the end of the sentence or as a phrase"
+        raise TreebankError(f"{word!r} cannot be written in export format: {problem}; --write=tigerxml can write it")
+    return column(word)

@@ -135,6 +135,11 @@ def require_format(name: str) -> None:
         raise UsageError(f"format {name!r}: must be {one_of(name, (AUTO, *READERS.names))}")
 
 
+def first_of(first_lines: Iterable[str]) -> str:
+    """The first line that is not blank, to recognise a format by; '' if there is none."""
+    return next((line for line in first_lines if line.strip()), "")
+
+
 def recognised(first_lines: Iterable[str]) -> str:
     """The name of the first reader that recognises a file, or else `FALLBACK`.
 

@@ -13,6 +13,7 @@ from nltk.tree import Tree
 from tsgkit.errors import UsageError
 from tsgkit.treebank._formats import STRICT, Reader, ReadOptions
 from tsgkit.treebank._graphs import with_function
+from tsgkit.treebank._trees import SPACE
 from tsgkit.treebank._xml import Attributes, NestedSentence, XmlReader, first_element, symbol
 
 EMPTY = ("-NONE-", "*")
@@ -71,7 +72,7 @@ class FtbSentence(NestedSentence):
             self.end_compound()
         else:
             parent = self.open_nodes[-1] if self.compound is None else self.compound
-            parts = "".join(self.word or []).split()
+            parts = [part for part in SPACE.split("".join(self.word or [])) if part]
             parent.append(Tree(self.tag, [JOINED.join(parts)]) if parts else Tree(EMPTY[0], [EMPTY[1]]))
             self.tag = ""
             self.word = None if self.compound is None else []

@@ -13,11 +13,10 @@ from nltk.tree import Tree
 from tsgkit.errors import TreebankError
 from tsgkit.treebank._continuous import ROOT, Outline, continuous_parents, word_node
 from tsgkit.treebank._formats import ReadOptions
-from tsgkit.treebank._trees import is_preterminal
+from tsgkit.treebank._trees import VIRTUAL_ROOT, is_preterminal
 
 NO_EDGE = "--"
 HEAD_EDGES = frozenset({"HD", "hd"})
-VIRTUAL_ROOT = "VROOT"
 # Phrases that stand for the sentence itself: punctuation is attached to them wherever it occurs.
 SENTENCE_LABELS = frozenset({"", VIRTUAL_ROOT, "TOP", "top", "ROOT"})
 # Making a tree continuous takes time in proportion to the square of its number of words and phrases.

@@ -6,7 +6,7 @@ parser into trees over the words of the input.
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -213,7 +213,7 @@ def prepare(
     (TOP (S (NP (DT the) (@NP (JJ old) (NN mill))) (VP (VBD stood))))
     """
     steps = Preparation(cleaning or Cleaning(), binarization)
-    labels: dict[str, set[str]] = {"tag": set(), "phrase": set()}
+    labels: dict[str, set[str]] = {"tag": set(), "phrase": set(), "root": set()}
     corpus = FlatCorpus.from_trees(encoded(trees, steps, labels))
     if not corpus.n_trees:
         raise TreebankError("the treebank has no trees with words")
@@ -221,11 +221,21 @@ def prepare(
         lexicon = unknown.fit(*count_words(corpus.sentences()))
     if lexicon is not None:
         close_vocabulary(corpus, lexicon)
-    rules = steps.cleaning.relabelling
-    original = relabelling_of(rules).inverse(labels) if rules else {}
+    original = original_labels(steps.cleaning, labels) if steps.cleaning.relabelling else {}
     done = Preparation(steps.cleaning, binarization, lexicon, original, parameters, head_rules)
     corpus.settings = {"preparation": done.to_dict()}
     return corpus
+
+
+def original_labels(cleaning: Cleaning, labels: Mapping[str, set[str]]) -> dict[str, dict[str, str]]:
+    """The labels that rules renamed, by what cleaning made of them, where only one label became the new one.
+
+    The root gets its old label back only if all trees had that one: others had none, or one that cleaning replaced.
+    """
+    found = relabelling_of(cleaning.relabelling).inverse(labels, cleaning.after_rules)
+    if {cleaning.after_rules("phrase", label) for label in labels["root"]} != {found["phrase"].get(cleaning.root)}:
+        found["phrase"].pop(cleaning.root, None)
+    return found
 
 
 def encoded(trees: Iterable[Tree], steps: Preparation, labels: dict[str, set[str]]) -> Iterator[Tree]:
@@ -234,6 +244,7 @@ def encoded(trees: Iterable[Tree], steps: Preparation, labels: dict[str, set[str
         if steps.cleaning.relabelling:
             for kind, found in labels_of([tree]).items():
                 labels[kind] |= found
+            labels["root"].add(tree.label())
         result = steps.encode(tree)
         if result is not None:
             yield result

@@ -6,7 +6,7 @@ one label got can be taken back.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -14,8 +14,9 @@ from nltk.tree import Tree
 
 from tsgkit._files import read_table
 from tsgkit.errors import TreebankError
+from tsgkit.treebank._brackets import escape_symbol
 from tsgkit.treebank._patterns import Pattern
-from tsgkit.treebank._trees import Child, is_preterminal, preorder, rebuild
+from tsgkit.treebank._trees import VIRTUAL_ROOT, Child, is_preterminal, preorder, rebuild
 
 KINDS = ("tag", "phrase", "word")
 ARROW = "->"
@@ -23,7 +24,6 @@ ACTIONS = ("keep", "drop", "splice")
 RENAME, KEEP, DROP, SPLICE = "rename", *ACTIONS
 # What stands for a node that is spliced out, until its parent takes its children.
 SPLICED = "\0spliced"
-SEVERAL_ROOTS = "VROOT"
 REFERENCE = re.compile(r"\\(.)|\$([1-9])")
 MOST_RULES = 10_000
 
@@ -109,7 +109,7 @@ class Relabelling:
         if result.label() != SPLICED:
             return result
         only = result[0]
-        return only if len(result) == 1 and isinstance(only, Tree) else Tree(SEVERAL_ROOTS, list(result))
+        return only if len(result) == 1 and isinstance(only, Tree) else Tree(VIRTUAL_ROOT, list(result))
 
     def combine(self, node: Tree, children: list[Child]) -> Child | None:
         if is_preterminal(node):
@@ -126,8 +126,17 @@ class Relabelling:
             below += list(child) if isinstance(child, Tree) and child.label() == SPLICED else [child]
         return Tree(SPLICED if action == SPLICE else label, below)
 
-    def inverse(self, labels: Mapping[str, Iterable[str]]) -> dict[str, dict[str, str]]:
+    def inverse(
+        self, labels: Mapping[str, Iterable[str]], later: Callable[[str, str], str] = lambda kind, label: label
+    ) -> dict[str, dict[str, str]]:
         """New labels that only one of the given labels got, with that label, for tags and for phrases.
+
+        Parameters
+        ----------
+        labels : mapping
+            Those of the treebank, for ``tag`` and ``phrase``.
+        later : callable
+            ``later(kind, label)`` is what the steps after this one make of a label; both labels are as after them.
 
         Examples
         --------
@@ -137,12 +146,13 @@ class Relabelling:
         """
         found: dict[str, dict[str, str]] = {}
         for kind in ("tag", "phrase"):
-            old_labels: dict[str, list[str]] = {}
+            old_labels: dict[str, set[str]] = {}
             for label in sorted(set(labels[kind])):
                 action, new = self.decide(kind, label)
                 if action in (RENAME, KEEP):
-                    old_labels.setdefault(new, []).append(label)
-            found[kind] = {new: olds[0] for new, olds in old_labels.items() if len(olds) == 1 and olds[0] != new}
+                    old_labels.setdefault(later(kind, new), set()).add(later(kind, label))
+            only = {new: next(iter(olds)) for new, olds in old_labels.items() if len(olds) == 1}
+            found[kind] = {new: old for new, old in only.items() if new != old}
         return found
 
 
@@ -191,11 +201,13 @@ def labels_of(trees: Iterable[Tree]) -> dict[str, set[str]]:
 
 
 def restored(tree: Tree, original: Mapping[str, Mapping[str, str]]) -> Tree:
-    """A tree with the labels that `Relabelling.inverse` gives back."""
+    """A tree with the labels that `Relabelling.inverse` gives back, also if it was written to a file of brackets."""
+    written = {kind: {escape_symbol(new): old for new, old in table.items()} for kind, table in original.items()}
 
     def restore(node: Tree, children: list[Child]) -> Child:
-        names = original.get("tag" if is_preterminal(node) else "phrase", {})
-        return Tree(names.get(node.label(), node.label()), children)
+        label, kind = node.label(), "tag" if is_preterminal(node) else "phrase"
+        old = original.get(kind, {}).get(label) or written.get(kind, {}).get(label)
+        return Tree(old or label, children)
 
     result = rebuild(tree, restore)
     assert isinstance(result, Tree)

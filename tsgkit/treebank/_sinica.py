@@ -10,8 +10,9 @@ from collections.abc import Iterable, Iterator
 from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError
-from tsgkit.treebank._formats import STRICT, Reader, ReadOptions
+from tsgkit.treebank._formats import STRICT, Reader, ReadOptions, first_of
 from tsgkit.treebank._graphs import with_function
+from tsgkit.treebank._trees import is_symbol
 
 LINE = re.compile(r"#[^\[\]]*\[\d+\][ \t]*")
 PUNCTUATION = re.compile(r"#\s*(?:([^\s()#]+)\(([^\s()]+)\))?\s*\Z")
@@ -73,7 +74,7 @@ class SinicaReader:
         parts = text.split(":", 1 if is_phrase else 2)
         if not is_phrase and len(parts) < 3:
             raise self.error(f"missing word: {text!r} is not role:tag:word", column)
-        if any(part.split() != [part] for part in parts):
+        if not all(map(is_symbol, parts)):
             raise self.error(f"empty or whitespace: {text!r}", column)
         if not is_phrase:
             return Tree(parts[1], [parts[2]])
@@ -116,7 +117,7 @@ def read_sinica(lines: Iterable[str], path: str = "", options: ReadOptions = STR
 
 def recognise(first_lines: Iterable[str]) -> bool:
     """Whether a file begins as a file of the Sinica treebank does."""
-    return LINE.match(next(iter(first_lines), "")) is not None
+    return LINE.match(first_of(first_lines)) is not None
 
 
 READER = Reader(read_sinica, recognise)

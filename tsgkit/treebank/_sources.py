@@ -29,6 +29,7 @@ from tsgkit.treebank._formats import (
     STRICT,
     WRITERS,
     ReadOptions,
+    first_of,
     named_options,
     recognised,
     require_format,
@@ -61,6 +62,19 @@ LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 # Byte order marks that a file in another encoding must not begin with.
 MARKS = {codecs.BOM_UTF8: "UTF-8", codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
 DAMAGED = "the compressed file is damaged or cut short"
+# Beginnings of files that are not read.
+DECOMPRESS = "decompress it, or compress it with gzip or xz"
+ARCHIVES = {
+    b"BZh": ("compressed by bzip2", DECOMPRESS),
+    b"\x28\xb5\x2f\xfd": ("compressed by zstd", DECOMPRESS),
+    b"\x1f\x9d": ("compressed by compress", DECOMPRESS),
+    b"7z\xbc\xaf": ("a 7-Zip archive", "unpack it and name the folder or its files"),
+    b"PK\x03\x04": (
+        "a zip archive",
+        "unpack it and name the folder or its files; arrays that tsgkit prepare wrote (.npz) are for tsgkit train only",
+    ),
+}
+TAR_MARK, TAR_MARK_AT = b"ustar", 257
 
 
 def read_trees(
@@ -204,7 +218,9 @@ def read_open(file: BinaryIO, path: str, format: str, options: ReadOptions) -> I
     """The trees of an open file, which errors call `path`."""
     first_lines = FirstLines(file, options.encoding or ENCODING)
     name = recognised(first_lines) if format == AUTO else format
-    if format == AUTO and name == FALLBACK and next(iter(first_lines), "").startswith(("<?xml", "<!DOCTYPE")):
+    next(iter(first_lines), None)  # takes the first line
+    require_no_archive(b"".join(first_lines.taken[:1]), path)
+    if format == AUTO and name == FALLBACK and is_unknown_xml(first_lines):
         known = ", ".join(READERS.names)
         raise TreebankError(f"XML of a kind that is not known; --format names a reader: {known}", path, 1)
     reader = READERS[name]
@@ -220,6 +236,23 @@ def read_open(file: BinaryIO, path: str, format: str, options: ReadOptions) -> I
         raise TreebankError(f"{DAMAGED} ({error})", path) from None
     except TooLongError as error:
         raise TreebankError(str(error), path) from None
+
+
+def is_unknown_xml(first_lines: Iterable[str]) -> bool:
+    """Whether a file that no reader recognises is XML, and not brackets between lines of markup."""
+    first = first_of(first_lines).lstrip()
+    if first.startswith(("<?xml", "<!DOCTYPE")):
+        return True
+    return first.startswith("<") and not any(line.lstrip().startswith("(") for line in first_lines)
+
+
+def require_no_archive(beginning: bytes, path: str) -> None:
+    """Raise an error if a file begins as one does that must be unpacked before."""
+    for start, (kind, remedy) in ARCHIVES.items():
+        if beginning.startswith(start):
+            raise TreebankError(f"{kind}: {remedy}", path)
+    if beginning[TAR_MARK_AT:].startswith(TAR_MARK):
+        raise TreebankError("a tar archive: unpack it and name the folder or its files", path)
 
 
 def find_files(name: str, patterns: Sequence[str] = ()) -> list[str]:

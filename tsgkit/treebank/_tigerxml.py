@@ -17,14 +17,13 @@ from tsgkit.treebank._graphs import (
     HEAD_EDGES,
     NO_EDGE,
     SENTENCE_LABELS,
-    VIRTUAL_ROOT,
     SyntaxGraph,
     split_function,
     tree_of,
     with_function,
 )
-from tsgkit.treebank._trees import is_preterminal, preorder
-from tsgkit.treebank._xml import SPACE, Attributes, XmlReader, escape, first_element
+from tsgkit.treebank._trees import SPACE, is_preterminal, is_symbol, preorder, with_one_root
+from tsgkit.treebank._xml import Attributes, XmlReader, escape, first_element
 
 FIRST_PHRASE = 500
 
@@ -41,6 +40,7 @@ class TigerSentence:
         self.edges: list[tuple[int, str, str]] = []
         self.phrase = ROOT
         self.root: str | None = None
+        self.has_graph = False
 
     def start(self, name: str, attributes: Attributes) -> None:
         try:
@@ -57,7 +57,7 @@ class TigerSentence:
                 identifier = self.graph.phrase_names[number] = attributes["id"]
                 self.numbers[identifier] = number
             elif name == "graph":
-                self.root = attributes.get("root")
+                self.root, self.has_graph = attributes.get("root"), True
         except KeyError as missing:
             raise self.reader.error(f"missing attribute: <{name}> has no {missing}") from None
 
@@ -73,14 +73,16 @@ class TigerSentence:
         graph = self.graph
         symbols = [*graph.labels.values(), *(symbol for pair in graph.words for symbol in pair)]
         if "" in symbols or SPACE.search("".join(symbols)):
-            bad = next(symbol for symbol in symbols if not symbol or SPACE.search(symbol))
+            bad = next(symbol for symbol in symbols if not is_symbol(symbol))
             raise graph.error("empty or whitespace", f"{bad!r} can be no word, tag or label", self.reader.path)
         if len(self.numbers) != len(graph.words) + len(graph.labels):
             raise graph.error("no tree", "the identifier of a node occurs twice", self.reader.path)
 
     def tree(self) -> Tree:
-        self.check()
         graph = self.graph
+        if not self.has_graph:
+            raise graph.error("no tree", "it has no <graph>; is this TIGER-XML?", self.reader.path)
+        self.check()
         for parent, child, label in self.edges:
             node = self.numbers.get(child)
             if node is None or parent == ROOT:
@@ -158,7 +160,7 @@ def write_tigerxml(trees: Iterable[Tree]) -> Iterator[str]:
 def format_tigerxml(tree: Tree, name: str) -> str:
     """The element ``<s>`` of a tree."""
     if not tree.label() and not is_preterminal(tree):  # the empty outer bracket of the Penn Treebank
-        tree = tree[0] if len(tree) == 1 else Tree(VIRTUAL_ROOT, list(tree))
+        tree = tree[0] if len(tree) == 1 else with_one_root(tree)
     terminals: list[str] = []
     nonterminals: list[str] = []
     identifiers: dict[int, str] = {}
@@ -189,6 +191,6 @@ def edge_of(node: Tree) -> str:
 
 
 def attribute(value: object, what: str) -> str:
-    if not isinstance(value, str) or value.split() != [value]:
+    if not isinstance(value, str) or not is_symbol(value):
         raise TreebankError(f"{what} {value!r} cannot be written in TIGER-XML: it is empty or contains whitespace")
     return escape(value)

@@ -4,6 +4,7 @@ All stages of the flow. A tree is an `nltk.Tree` whose leaves are strings (words
 child, a word. Transformations build new trees bottom-up with `rebuild` and never change their argument.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
@@ -12,8 +13,24 @@ from nltk.tree import Tree
 Child: TypeAlias = Tree | str
 Bracket: TypeAlias = tuple[str, int, int]
 
+# What separates symbols in all formats: nothing else does, so a word may contain a no-break space.
+WHITESPACE = " \t\r\n\f\v"
+SPACE = re.compile(f"[{WHITESPACE}]")
+# The root of a tree that has none, where several nodes have no parent.
+VIRTUAL_ROOT = "VROOT"
 # Functions of labels remember what they said of so many.
 CACHED_LABELS = 1 << 16
+
+
+def is_symbol(text: object) -> bool:
+    """Whether something can be a word or a label: a text that is not empty and has no whitespace of ASCII.
+
+    Examples
+    --------
+    >>> is_symbol("10\\xa0000"), is_symbol("10 000"), is_symbol("")
+    (True, False, False)
+    """
+    return isinstance(text, str) and text != "" and SPACE.search(text) is None
 
 
 def is_preterminal(tree: Tree) -> bool:
@@ -110,6 +127,34 @@ def rebuild(tree: Tree, combine: Callable[[Tree, list[Child]], Child | None]) ->
             del results[n_before:]
             results.append(combine(node, children))
     return results[0]
+
+
+def with_one_root(tree: Tree) -> Tree:
+    """A tree whose outer bracket has no label but several children, with the label ``VROOT``, as readers give it.
+
+    Examples
+    --------
+    >>> print(with_one_root(Tree("", [Tree("S", [Tree("V", ["Run"])]), Tree(".", ["!"])])))
+    (VROOT (S (V Run)) (. !))
+    """
+    return Tree(VIRTUAL_ROOT, list(tree)) if not tree.label() and len(tree) > 1 else tree
+
+
+def map_symbols(tree: Tree, change: Callable[[str], str]) -> Tree:
+    """A tree whose labels and words are what a function makes of them.
+
+    Examples
+    --------
+    >>> print(map_symbols(Tree.fromstring("(s (np I) (vp ran))"), str.upper))
+    (S (NP I) (VP RAN))
+    """
+
+    def changed(node: Tree, children: list[Child]) -> Child:
+        return Tree(change(node.label()), [change(child) if isinstance(child, str) else child for child in children])
+
+    result = rebuild(tree, changed)
+    assert isinstance(result, Tree)
+    return result
 
 
 def same_tree(one: Child, other: Child) -> bool:

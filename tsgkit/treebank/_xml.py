@@ -15,6 +15,7 @@ from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError, UsageError
 from tsgkit.treebank._formats import ReadOptions
+from tsgkit.treebank._trees import WHITESPACE, is_symbol, map_symbols
 
 CHUNK = 1 << 16
 MOST_DEPTH = 1000
@@ -23,8 +24,14 @@ MOST_ELEMENTS = 1 << 20
 MOST_CHARACTERS = 1 << 24
 # Chunks without the end of any tag: expat keeps them all in memory.
 MOST_CHUNKS_PER_TAG = 16
-SPACE = re.compile(r"[ \t\r\n\f\v]")
 NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+SEVERAL_DOCUMENTS = "a file with several documents must be split"
+REMEDIES = {
+    expat.errors.codes[expat.errors.XML_ERROR_MISPLACED_XML_PI]: (
+        f"<?xml ...?> must be the very first of a file: remove what comes before it; {SEVERAL_DOCUMENTS}"
+    ),
+    expat.errors.codes[expat.errors.XML_ERROR_JUNK_AFTER_DOC_ELEMENT]: SEVERAL_DOCUMENTS,
+}
 Attributes = Mapping[str, str]
 
 
@@ -93,7 +100,8 @@ class XmlReader:
             try:
                 self.parser.Parse(piece, not piece)
             except expat.ExpatError as error:
-                problem = f"not well-formed XML: {expat.ErrorString(error.code)}; the rest of the file cannot be read"
+                remedy = REMEDIES.get(error.code, "the rest of the file cannot be read")
+                problem = f"not well-formed XML: {expat.ErrorString(error.code)}; {remedy}"
                 raise TreebankError(problem, self.path, error.lineno, error.offset + 1) from None
             except (LookupError, ValueError) as error:  # of Python's codecs
                 problem = f"the encoding that the file declares cannot be read ({error}); --encoding names another"
@@ -138,7 +146,7 @@ class XmlReader:
                 sentence, self.sentence = self.sentence, None
                 tree = sentence.tree()
                 if tree is not None:
-                    self.finished.append(tree)
+                    self.finished.append(map_symbols(tree, self.options.normalised) if self.options.nfc else tree)
         except TreebankError as error:
             self.leave(error)
 
@@ -267,10 +275,10 @@ def required(attributes: Attributes, name: str, element: str, reader: XmlReader)
 
 def symbol(text: str, what: str, reader: XmlReader) -> str:
     """A word or a label, which must have no whitespace inside; that around it is cut off."""
-    parts = text.split()
-    if len(parts) != 1:
+    stripped = text.strip(WHITESPACE)
+    if not is_symbol(stripped):
         raise reader.error(f"{what} with whitespace or empty: {text!r}")
-    return parts[0]
+    return stripped
 
 
 def first_element(first_lines: Iterable[str]) -> str:
@@ -278,7 +286,8 @@ def first_element(first_lines: Iterable[str]) -> str:
     text = ""
     for line in first_lines:
         text += line.replace("\0", "")[:CHUNK]
-        if not text.lstrip("\ufffd \t\r\n").startswith("<"):
+        beginning = text.lstrip("\ufffd \t\r\n")
+        if beginning and not beginning.startswith("<"):
             return ""
         if len(text) > CHUNK:
             break

@@ -14,6 +14,7 @@ from typing import Any
 from tsgkit._files import read_table
 from tsgkit._guesses import one_of
 from tsgkit.errors import TreebankError, UsageError
+from tsgkit.treebank._brackets import escape_symbol
 from tsgkit.treebank._clean import Cleaning
 from tsgkit.treebank._formats import AUTO, READERS, named_options
 from tsgkit.treebank._heads import BUILT_IN, PENN, HeadRules, rules_text
@@ -149,7 +150,7 @@ def parse_preset(text: str, name: str, place: str) -> Preset:
         raise TreebankError(f"not TOML: {error}", place) from None
     sections = {section: section_of(values, section, place) for section in SECTIONS}
     top, read, evaluate = sections[""], sections["read"], sections["evaluate"]
-    punctuation = strings(evaluate.get("punctuation", []), "evaluate.punctuation", place)
+    punctuation = as_annotated_and_written(strings(evaluate.get("punctuation", []), "evaluate.punctuation", place))
     heads, rules = heads_of(sections["heads"], punctuation, name, place)
     return Preset(
         name,
@@ -163,6 +164,11 @@ def parse_preset(text: str, name: str, place: str) -> Preset:
         punctuation=punctuation,
         parameters=parameters_of(evaluate, punctuation, place),
     )
+
+
+def as_annotated_and_written(tags: tuple[str, ...]) -> tuple[str, ...]:
+    """Tags, and those with round brackets also as they are in files of brackets: ``$(`` is ``$-LRB-`` there."""
+    return tuple(dict.fromkeys([*tags, *map(escape_symbol, tags)]))
 
 
 def section_of(values: dict[str, Any], section: str, place: str) -> dict[str, Any]:
