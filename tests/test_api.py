@@ -237,6 +237,7 @@ def test_trees_may_be_given_in_any_form(tmp_path):
 def test_parses_are_scored_as_their_trees(cfg):
     gold = ["(TOP (S (NP (PRP I)) (VP (VBD ran)) (. .)))"]
     assert tsgkit.evaluate(gold, tsgkit.parse([["I", "ran", "."]], cfg)).f1 == 100
+    assert tsgkit.evaluate(gold[0], cfg.parse(["I", "ran", "."])).f1 == 100
     with pytest.warns(UserWarning, match="test:2: extra line; the gold file has fewer lines"):
         tsgkit.evaluate(gold, gold * 2)
 
@@ -370,6 +371,25 @@ def test_a_drawing_of_another_format_is_refused(tmp_path):
         (lambda: tsgkit.parse([["I"]], tsgkit.CFG().fit(BRACKETS), objective="mer-sample"), "did you mean mer-sampled"),
         (lambda: tsgkit.CFG().fit(BRACKETS).score([]), "there are no trees to score"),
         (lambda: tsgkit.CFG().fit(BRACKETS).parse(["I", "ran"], "DT"), "one for every word, not the string 'DT'"),
+        (lambda: tsgkit.train(BRACKETS, model="CFG"), "did you mean cfg"),
+        (lambda: tsgkit.train(BRACKETS, model=tsgkit.CFG), r"not the class CFG; .*, as in tsgkit.CFG\(\).fit\(trees\)"),
+        (lambda: tsgkit.CFG(iteration=5), "no parameter 'iteration'; did you mean iterations, of TSG and InsertionTSG"),
+        (lambda: tsgkit.TSG(iteration=5), r"no parameter 'iteration'; did you mean iterations\?"),
+        (lambda: tsgkit.CFG(cleaning="no"), "cleaning 'no': must be a tsgkit.Cleaning, as in"),
+        (lambda: tsgkit.CFG(binarization="right"), "binarization 'right': must be a tsgkit.Binarization, as in"),
+        (lambda: tsgkit.CFG(unknown="unicode"), "unknown 'unicode': must be a tsgkit.UnknownWords, as in"),
+        (lambda: tsgkit.CFG(parsing={"objective": "mpd"}), "parsing .*: must be a tsgkit.ParserSettings, as in"),
+        (lambda: tsgkit.train(BRACKETS, model="tsg", callback=5), "callback is a function of the progress, not int"),
+        (lambda: tsgkit.train(BRACKETS, model="tsg", minutes="1"), "minutes '1': must be a number"),
+        (lambda: tsgkit.train(BRACKETS.encode()), "paths, not bytes"),
+        (lambda: tsgkit.read_trees(""), "^'': there is no such file"),
+        (lambda: tsgkit.parse([["I"]], tsgkit.CFG().fit(BRACKETS), treshold=1), "'treshold'; did you mean threshold"),
+        (lambda: tsgkit.parse([["I"]], tsgkit.CFG().fit(BRACKETS), k="3"), "k='3': must be a whole number"),
+        (lambda: tsgkit.parse([["I"]], tsgkit.CFG().fit(BRACKETS), threads=0), "threads=0: must be at least 1"),
+        (lambda: tsgkit.parse([Tree("S", ["I"])], tsgkit.CFG().fit(BRACKETS)), r"not a tree; tree.leaves\(\)"),
+        (lambda: tsgkit.evaluate(None, BRACKETS), "strings of brackets and parses, .* not NoneType"),
+        (lambda: tsgkit.evaluate([[BRACKETS]], [BRACKETS]), "not list among several"),
+        (lambda: tsgkit.evaluate([Path("a.mrg")], [BRACKETS]), "one file of trees, not PosixPath among several"),
     ],
 )
 def test_mistakes_are_named(call, message):

@@ -2,6 +2,8 @@
 
 import importlib
 import json
+import os
+import pty
 import re
 import shlex
 import subprocess
@@ -39,7 +41,46 @@ def test_overview(tsgkit):
     assert tsgkit(code=2).stdout == ""
     assert "no command 'nonsense'; there are " in tsgkit("nonsense", code=2).stderr
     assert "no command 'trian'; did you mean train?" in tsgkit("trian", code=2).stderr
+    assert "no command '-v'; did you mean --version?" in tsgkit("-v", code=2).stderr
+    message = "options stand after the command: tsgkit train --model=cfg ..."
+    assert message in tsgkit("--model=cfg", "train", "x.mrg", code=2).stderr
     assert tsgkit("--version").stdout.startswith("tsgkit 0.")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("train", "--model=cfg", "-o", "b.model", "a.model"),
+        ("parse", "a.model", "-i", "a.model"),
+        ("draw", "a.model"),
+        ("eval", "a.model", "a.model"),
+        ("compare", "a.model", "a.model", "a.model"),
+    ],
+)
+def test_a_model_is_not_taken_for_text(tsgkit, arguments):
+    tsgkit("train", "--model=cfg", "-o", "a.model", "village:dev")
+    error = tsgkit(*arguments, code=2).stderr
+    assert "a.model: a zip archive: " in error
+    assert "a model or corpus of tsgkit is one, too (`tsgkit info` says so), and has no trees to read" in error
+
+
+def test_a_command_that_waits_for_the_keyboard_says_so(tsgkit, tmp_path):
+    tsgkit("train", "--model=cfg", "-o", "a.model", "village:dev")
+    for arguments, typed, message in (
+        (["parse", "a.model"], b"I ran .", "reading sentences, one per line, from the terminal; Ctrl-D ends the input"),
+        (["draw"], b"(S (PRP I) (VBD ran))", "reading trees, from the terminal"),
+        (["parse", "-q", "a.model"], b"I ran .", ""),
+    ):
+        keyboard, terminal = pty.openpty()
+        with subprocess.Popen(
+            [sys.executable, "-m", "tsgkit", *arguments], cwd=tmp_path, stdin=terminal, stdout=-1, stderr=-1, text=True
+        ) as process:
+            os.close(terminal)
+            os.write(keyboard, typed + b"\n\x04")
+            _, error = process.communicate(timeout=60)
+        os.close(keyboard)
+        assert process.returncode == 0
+        assert message in error if message else not error
 
 
 @pytest.mark.parametrize(

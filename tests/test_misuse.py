@@ -61,3 +61,4 @@ def test_options_of_other_parsers_are_known():
 def test_a_guess_is_made_only_if_something_is_similar():
     assert did_you_mean("prase", ["train", "parse"]) == "; did you mean parse?"
     assert did_you_mean("xyz", ["train", "parse"]) == ""
+    assert did_you_mean("CFG", ["cfg", "tsg"]) == "; did you mean cfg?"

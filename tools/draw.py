@@ -37,7 +37,7 @@ from typing import Any
 
 from nltk.tree import Tree
 
-from tsgkit._cli import choice, command, parse_arguments
+from tsgkit._cli import choice, command, note_terminal, parse_arguments
 from tsgkit._options import head_rules_of, optional_integer, preset_of
 from tsgkit.drawing import Drawing
 from tsgkit.drawing._arcs import ArcDrawing
@@ -59,7 +59,10 @@ def drawings(arguments: dict[str, Any]) -> Iterator[Drawing | ArcDrawing]:
     if first is not None and number is not None:
         raise UsageError("--first and --number do not go together")
     preset = preset_of(arguments)
-    trees = enumerate(read_trees(arguments["TREEBANK"] or ["-"], treebank=preset), start=1)
+    sources = arguments["TREEBANK"] or ["-"]
+    for source in sources:
+        note_terminal(arguments, source, "trees")
+    trees = enumerate(read_trees(sources, treebank=preset), start=1)
     deriver = Deriver(Model.load(arguments["--model"])) if arguments["--model"] is not None else None
     rules = HeadRules.parse(head_rules_of(arguments, PENN), "head rules") if arguments["--dependencies"] else None
     if rules is not None and deriver is not None:

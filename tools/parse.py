@@ -93,8 +93,9 @@ from nltk.tree import Tree
 
 from tsgkit import __version__
 from tsgkit._archive import ZIP_START, file_content
-from tsgkit._cli import choice, command, integer, parse_arguments
+from tsgkit._cli import choice, command, integer, note_terminal, parse_arguments
 from tsgkit._files import open_output
+from tsgkit._messages import counted
 from tsgkit._options import backend_of, head_rules_of, parameters_of, preset_of, require_one
 from tsgkit._overwriting import note_input
 from tsgkit._parser_options import parser_settings
@@ -282,6 +283,7 @@ def input_lines(arguments: dict[str, Any], gold: Sequence[Tree] | None) -> Itera
     """The sentences, one per line: those of the input, or of the gold trees."""
     if gold is None:
         require_sentences_in(arguments["--input"])
+        note_terminal(arguments, arguments["--input"], "sentences, one per line")
         lines = decode_lines(arguments["--input"], "utf-8")
         return lines if arguments["--constraints"] else sentences_only(lines, arguments["--input"])
     has_tags = arguments["--tags"] != "none"
@@ -328,6 +330,7 @@ def gold_trees(arguments: dict[str, Any], plan: ParsePlan, models: Models) -> li
     if plan.tokenize or plan.blank_line_ends or plan.scores or plan.confidence or plan.constraints:
         others = "--tokenize, --format, --kbest, --scores, --confidence and --constraints"
         raise UsageError(f"--from-trees: {others} do not go with it")
+    note_terminal(arguments, arguments["--input"], "trees")
     cleaning = models.first.preparation.cleaning
     trees = read_trees(arguments["--input"], treebank=preset_of(arguments))
     found = [tree for tree in map(cleaning.apply, trees) if tree is not None]
@@ -392,7 +395,7 @@ class Tally:
         without = sum(count for kind, count in self.fallbacks.items() if kind)
         rate = n_sentences / seconds if seconds else 0.0
         lines = [
-            f"tsgkit: {n_sentences} sentences in {seconds:.1f} s ({rate:.1f} a second),"
+            f"tsgkit: {counted(n_sentences, 'sentence')} in {seconds:.1f} s ({rate:.1f} a second),"
             f" {without} with a fallback tree" + (f" ({kinds})" if kinds else "")
         ]
         if n_resumed:

@@ -78,6 +78,7 @@ from nltk.tree import Tree
 
 from tsgkit._cli import choice, command, integer, parse_arguments
 from tsgkit._files import open_output
+from tsgkit._messages import counted
 from tsgkit._options import (
     binarization_of,
     cleaning_of,
@@ -234,7 +235,7 @@ def write_split(job: Job, trees: Iterator[Tree], shares: Sequence[float], seed: 
     for path, part in zip(paths, parts, strict=True):
         lexicon = job.write(iter(part), str(path), lexicon)
         if not job.quiet:
-            print(f"{path}: {len(part)} trees", file=sys.stderr)
+            print(f"{path}: {counted(len(part), 'tree')}", file=sys.stderr)
 
 
 def selected(trees: Iterator[Tree], arguments: dict[str, Any], cleaning: Cleaning) -> Iterator[Tree]:

@@ -173,6 +173,7 @@ from nltk.tree import Tree
 from tsgkit import __version__
 from tsgkit._cli import command, integer, number, parse_arguments
 from tsgkit._exit_codes import EXIT_FAILED, EXIT_INTERRUPTED
+from tsgkit._messages import counted
 from tsgkit._model_options import fill_preparation, model_settings, option_of, recipe_of, with_defaults
 from tsgkit._options import (
     Reading,
@@ -557,7 +558,7 @@ def print_size(name: str, corpus: FlatCorpus, model: Model, seconds: float) -> N
     """Print how large the treebank and the grammar are, and how long the training took."""
     grammar = model.grammar
     print(
-        f"{name}: {corpus.n_trees} trees, {corpus.n_tokens} tokens, {len(grammar.labels)} labels,"
+        f"{name}: {counted(corpus.n_trees, 'tree')}, {corpus.n_tokens} tokens, {len(grammar.labels)} labels,"
         f"{tree_types(model)} {grammar.n_rules} rules, {seconds:.1f} s",
         file=sys.stderr,
     )

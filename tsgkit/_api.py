@@ -7,12 +7,15 @@ and the same results. Nothing is written to a file unless a path is given.
 import os
 import warnings
 from collections.abc import Iterable, Sequence
+from dataclasses import fields
 from typing import Any, Literal, Unpack, overload
 
 from nltk.tree import Tree
 
 from tsgkit._estimator_parameters import CommonParameters, InsertionParameters, SrtsgParameters, TsgParameters
 from tsgkit._estimators import CFG, SRTSG, TSG, Callback, Estimator, InsertionTSG, estimator_of
+from tsgkit._guesses import did_you_mean
+from tsgkit._messages import kind_of
 from tsgkit.drawing import Drawing
 from tsgkit.drawing._arcs import ArcDrawing
 from tsgkit.errors import UsageError
@@ -143,6 +146,11 @@ def train(
     >>> model
     <TSG(average=1, iterations=10, seed=1) trained on 65 trees, ... rules>
     """
+    if not isinstance(model, str):
+        raise TypeError(
+            f"model is a name, such as 'cfg', not {kind_of(model)}; an estimator is trained by its method fit,"
+            " as in tsgkit.CFG().fit(trees)"
+        )
     estimator = estimator_of(model)(seed=seed, **settings)
     held_out = None if dev is None else read_trees(dev, treebank=estimator.treebank)
     learning: dict[str, Any] = {"raw": raw, "raw_settings": raw_settings, "taught_by": taught_by, "partial": partial}
@@ -218,6 +226,9 @@ def parse(
             raise UsageError(f"brackets for {len(given)} sentences, but there are {len(checked)}")
         checked = [(sentence[0], None, found) for sentence, found in zip(checked, given, strict=True)]
     models = list(model) if isinstance(model, Iterable) and not isinstance(model, str) else [model]
+    known = [each.name for each in fields(ParserSettings)]
+    if strays := [name for name in settings if name not in known]:
+        raise TypeError(f"parsers have no setting {strays[0]!r}{did_you_mean(strays[0], known)}")
     parser = parser_of(models, ParserSettings(**settings))
     return list(parser.parse_batch(checked, threads=threads, k=k, confidence=confidence))
 
@@ -230,8 +241,8 @@ def evaluate(
     Parameters
     ----------
     gold, test : path, nltk.Tree, str, or iterable of them
-        A file with one tree per line, or the trees; a string that begins with a bracket is a tree. In an iterable, a
-        `Parse` stands for its best tree, and ``None`` or an empty string for a failed parse.
+        A file with one tree per line, or the trees; a string that begins with a bracket is a tree. A `Parse` stands
+        for its best tree; in an iterable, ``None`` or an empty string stands for a failed parse.
     params : str or Parameters, optional
         ``collins``, ``new``, or an EVALB parameter file; unless given, those of `treebank`, or ``collins``.
     treebank : str, optional
@@ -261,7 +272,16 @@ def scored_trees(given: Any) -> Any:
         return given
     if isinstance(given, str | Tree):
         return read_trees(given)
-    return [each.tree if isinstance(each, Parse) else each for each in given]
+    if isinstance(given, Parse):
+        return [given.tree]
+    what = "what is scored are nltk.Tree, strings of brackets and parses, or one file of trees, not"
+    if isinstance(given, bytes) or not isinstance(given, Iterable):
+        raise TypeError(f"{what} {kind_of(given)}")
+    found = [each.tree if isinstance(each, Parse) else each for each in given]
+    for each in found:
+        if each is not None and not isinstance(each, str | Tree):
+            raise TypeError(f"{what} {kind_of(each)} among several")
+    return found
 
 
 def read_trees(trees: Trees, **options: Any) -> list[Tree]:

@@ -129,6 +129,12 @@ def choice(arguments: dict[str, Any], option: str, choices: Sequence[str]) -> st
     return value
 
 
+def note_terminal(arguments: dict[str, Any], path: str, what: str) -> None:
+    """Say that a command waits for its input, if that comes from the keyboard."""
+    if path == "-" and sys.stdin.isatty() and not arguments["--quiet"]:
+        print(f"tsgkit: reading {what}, from the terminal; Ctrl-D ends the input", file=sys.stderr, flush=True)
+
+
 def overview() -> str:
     lines = "\n".join(f"  {name:<12}{summary(name)}" for name in command_names())
     return (
@@ -152,7 +158,10 @@ def main(argv: list[str]) -> int:
         return 0
     name, *rest = argv
     if name not in command_names():
-        guess = did_you_mean(name, [*command_names(), "--version", "--help"])
+        if name.startswith("-") and (commands := [each for each in rest if each in command_names()]):
+            raise UsageError(f"options stand after the command: tsgkit {commands[0]} {name} ...")
+        known = [*command_names(), "--version", "--help"]
+        guess = "; did you mean --version?" if name in ("-v", "-V") else did_you_mean(name, known)
         raise UsageError(f"no command {name!r}{guess or '; there are ' + ', '.join(command_names())}")
     if shown_at_once(name, rest):
         return 0

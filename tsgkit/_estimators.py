@@ -7,6 +7,7 @@ settings classes of the models hold the defaults. The interface is that of sciki
 
 import copy
 import inspect
+import numbers
 import os
 import warnings
 from collections.abc import Iterable, Sequence
@@ -23,9 +24,10 @@ from tsgkit._estimator_parameters import (
     TsgParameters,
     with_parameters,
 )
-from tsgkit._guesses import did_you_mean
+from tsgkit._guesses import nearest
+from tsgkit._messages import counted
 from tsgkit._settings import Checked
-from tsgkit.errors import NotFittedError, TreebankError, UsageError
+from tsgkit.errors import NotFittedError, SettingError, TreebankError, UsageError
 from tsgkit.evaluation import Evaluation, Parameters
 from tsgkit.evaluation._evalb import parameter_warnings
 from tsgkit.inference._budget import within
@@ -63,6 +65,13 @@ COMMON: dict[str, Any] = {
     "parsing": None,
 }
 N_BEST_FRAGMENTS = 8
+# Parameters that are settings themselves, with an example of each.
+PARTS = {
+    "cleaning": (Cleaning, 'Cleaning(root="S")'),
+    "binarization": (Binarization, 'Binarization("right", horizontal=1)'),
+    "unknown": (UnknownWords, 'UnknownWords("unicode", threshold=5)'),
+    "parsing": (ParserSettings, 'ParserSettings(objective="mpd")'),
+}
 
 
 @dataclass(frozen=True)
@@ -156,9 +165,18 @@ class Estimator:
     @classmethod
     def _stray(cls, name: str) -> str:
         """What to say of a parameter that there is not: which estimators have it, or a guess."""
-        others = [each.__name__ for each in ESTIMATORS.values() if name in each._param_names()]
-        remedy = f", only {' and '.join(others)}" if others else did_you_mean(name, cls._param_names())
-        return f"{cls.__name__} has no parameter {name!r}{remedy}"
+        problem = f"{cls.__name__} has no parameter {name!r}"
+        if others := cls._others_with(name):
+            return f"{problem}, only {others}"
+        guess = nearest(name, [known for each in (cls, *ESTIMATORS.values()) for known in each._param_names()])
+        if not guess or guess in cls._param_names():
+            return problem + (f"; did you mean {guess}?" if guess else "")
+        return f"{problem}; did you mean {guess}, of {cls._others_with(guess)}?"
+
+    @classmethod
+    def _others_with(cls, name: str) -> str:
+        """The estimators that have a parameter, in words."""
+        return " and ".join(each.__name__ for each in ESTIMATORS.values() if name in each._param_names())
 
     @classmethod
     def _choices_of(cls, name: str) -> dict[str, Any]:
@@ -202,6 +220,10 @@ class Estimator:
     def settings(self) -> Settings:
         """The settings of the model, checked."""
         self._options()
+        for name, (kind, example) in PARTS.items():
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, kind):
+                raise SettingError(name, value, f"must be a tsgkit.{kind.__name__}, as in {name}={example}")
         make = self._entry().settings
         return make(**{each.name: getattr(self, each.name) for each in fields(make)})
 
@@ -259,6 +281,8 @@ class Estimator:
         Estimator
             Itself.
         """
+        if minutes is not None and not isinstance(minutes, numbers.Real):
+            raise SettingError("minutes", minutes, "must be a number")
         options, corpus = self._options(), self._corpus(trees)
         if partial is not None:
             corpus = self._opened(corpus, partial, start, raw, minutes)
@@ -443,7 +467,9 @@ class Estimator:
         shown = f"{type(self).__name__}({', '.join(changed)})"
         if self._model is None:
             return shown
-        return f"<{shown} trained on {self._model.info.get('trees', '?')} trees, {self._model.grammar.n_rules} rules>"
+        n_trees = self._model.info.get("trees", "?")
+        trees = counted(n_trees, "tree") if isinstance(n_trees, int) else f"{n_trees} trees"
+        return f"<{shown} trained on {trees}, {self._model.grammar.n_rules} rules>"
 
     def _repr_html_(self) -> str:
         """Size, scores and the most frequent fragments, for notebooks."""

@@ -24,6 +24,11 @@ from tsgkit.errors import TreebankError, UsageError
 
 GZIP_MAGIC = b"\x1f\x8b"
 XZ_MAGIC = b"\xfd7zXZ\x00"
+ZIP_MAGIC = b"PK\x03\x04"
+ZIP_REMEDY = (
+    "unpack it and name the folder or its files; a model or corpus of tsgkit is one, too (`tsgkit info` says so), and"
+    " has no trees to read"
+)
 COMPRESSED_ENDINGS = (".gz", ".xz")
 # What reading raises when a gzip or xz file is damaged or cut short.
 DAMAGED_ARCHIVE = (gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError)
@@ -55,6 +60,12 @@ def open_binary(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         unpack = gzip.open if magic.startswith(GZIP_MAGIC) else lzma.open
         unpacked = cast(BinaryIO, stack.enter_context(unpack(packed)))
         yield cast(BinaryIO, io.BufferedReader(BoundedExpansion(unpacked, counted)))
+
+
+def require_text(start: bytes, path: str) -> None:
+    """Refuse a file that begins as models and corpora do, before it is taken for text of a strange encoding."""
+    if start.startswith(ZIP_MAGIC):
+        raise TreebankError(f"a zip archive: {ZIP_REMEDY}", path)
 
 
 def standard_input() -> BinaryIO:

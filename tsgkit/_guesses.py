@@ -11,10 +11,23 @@ def did_you_mean(word: str, words: Iterable[str]) -> str:
     >>> did_you_mean("trian", ["train", "parse"])
     '; did you mean train?'
     """
+    found = nearest(word, words)
+    return f"; did you mean {found}?" if found else ""
+
+
+def nearest(word: str, words: Iterable[str]) -> str:
+    """The word that a wrong one is most similar to, whatever the case of its letters; empty if none is similar.
+
+    Examples
+    --------
+    >>> nearest("CFG", ["cfg", "tsg"]), nearest("xyz", ["cfg"])
+    ('cfg', '')
+    """
     import difflib  # noqa: PLC0415 - only errors need it
 
-    near = difflib.get_close_matches(word, list(words), n=1, cutoff=0.6)
-    return f"; did you mean {near[0]}?" if near else ""
+    by_lower = {each.lower(): each for each in words}
+    near = difflib.get_close_matches(word.lower(), list(by_lower), n=1, cutoff=0.6)
+    return by_lower[near[0]] if near else ""
 
 
 def one_of(word: str, words: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""What a command says of an error, and the exit code it ends with."""
+"""What messages say of errors and of wrong values, and the exit code that a command ends with."""
 
 from tsgkit._exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_MEMORY, EXIT_USAGE
 from tsgkit.errors import TsgkitError
@@ -50,3 +50,25 @@ NO_MEMORY = (
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error that is no MemoryError means that there is no memory left."""
     return any(text in str(error) for text in NO_MEMORY)
+
+
+def kind_of(value: object) -> str:
+    """What a value is that should have been something else, for the end of a message.
+
+    Examples
+    --------
+    >>> kind_of(3), kind_of(int)
+    ('int', 'the class int')
+    """
+    return f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
+
+
+def counted(number: int, what: str) -> str:
+    """A number of things in words.
+
+    Examples
+    --------
+    >>> counted(1, "tree"), counted(3, "tree")
+    ('1 tree', '3 trees')
+    """
+    return f"{number} {what}{'s'[: number != 1]}"

@@ -137,7 +137,7 @@ def test_punctuation_in_files_of_brackets(tsgkit, tmp_path, name):
 
 
 def test_no_such_preset(tmp_path):
-    with pytest.raises(UsageError, match="--treebank=klingon: neither a file nor one of alpino, cess"):
+    with pytest.raises(UsageError, match="treebank 'klingon': neither a file nor one of alpino, cess"):
         load_preset("klingon")
     (tmp_path / "a.toml").write_bytes(b"\xff")
     with pytest.raises(TreebankError, match="not UTF-8"):

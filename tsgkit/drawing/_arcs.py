@@ -10,6 +10,7 @@ from html import escape
 
 from nltk.tree import Tree
 
+from tsgkit._messages import counted
 from tsgkit.drawing._colours import FAINT, HUES, INK, PAPER
 from tsgkit.drawing._latex import escape_latex
 from tsgkit.drawing._svg import FONT_SIZE, MARGIN, SMALL, text_width, tree_style, visible
@@ -139,7 +140,7 @@ class ArcDrawing:
         return self.svg()
 
     def __repr__(self) -> str:
-        return f"<ArcDrawing of {len(self.dependencies)} words>"
+        return f"<ArcDrawing of {counted(len(self.dependencies), 'word')}>"
 
     def __str__(self) -> str:
         return self.text().removesuffix("\n")

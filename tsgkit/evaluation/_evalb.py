@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tsgkit._brackets import ROW_FIELDS, Scorer, format_table
-from tsgkit._files import DAMAGED_ARCHIVE, TooLongError, open_binary, whole_text
+from tsgkit._files import DAMAGED_ARCHIVE, TooLongError, open_binary, require_text, whole_text
+from tsgkit._messages import counted
 from tsgkit.errors import TreebankError
 from tsgkit.evaluation import _report
 from tsgkit.evaluation._breakdown import (
@@ -177,7 +178,7 @@ class Evaluation:
         return _report.headline(self)
 
     def __repr__(self) -> str:
-        return f"<Evaluation of {self.aligned.sentences} sentences: {self.headline()}>"
+        return f"<Evaluation of {counted(self.aligned.sentences, 'sentence')}: {self.headline()}>"
 
     def _repr_html_(self) -> str:
         """The three scores as a table, for notebooks."""
@@ -331,11 +332,13 @@ def read_source(trees: Trees, role: str) -> tuple[str, bytes]:
     name = os.fspath(trees)
     try:
         with open_binary(name) as file:
-            return name, whole_text(file)
+            content = whole_text(file)
     except DAMAGED_ARCHIVE as error:
         raise TreebankError(f"the compressed file is damaged ({error})", name) from None
     except TooLongError as error:
         raise TreebankError(str(error), name) from None
+    require_text(content, name)
+    return name, content
 
 
 def one_line(tree: str | Tree | None) -> str:

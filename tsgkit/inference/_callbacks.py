@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tsgkit._messages import kind_of
 from tsgkit.inference._phases import Record
 
 
@@ -43,6 +44,8 @@ Callback = Callable[[Progress], bool | None]
 
 def watch_of(callback: Callback | None, iterations: int) -> Callable[[int, Record], bool]:
     """The callback of the training loop that calls that of a user."""
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback is a function of the progress, not {kind_of(callback)}")
     started = time.perf_counter()
 
     def watch(iteration: int, record: Record) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 
 from tsgkit import __version__
 from tsgkit._archive import archive_bytes, read_archive, require, take_array, write_archive
+from tsgkit._messages import counted
 from tsgkit.errors import ArchiveError
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.models._closing import CellClosing
@@ -94,7 +95,7 @@ class Model:
 
     def __repr__(self) -> str:
         n_trees = self.info.get("trees")
-        trained = f" trained on {n_trees} trees" if isinstance(n_trees, int) else ""
+        trained = f" trained on {counted(n_trees, 'tree')}" if isinstance(n_trees, int) else ""
         return f"<Model {self.kind}{trained}: {self.grammar.n_rules} rules, {len(self.grammar.labels)} labels>"
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -5,6 +5,7 @@ A parser is given by what it does with one sentence, `SentenceParser.analyse`. O
 """
 
 import math
+import numbers
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,9 +16,11 @@ from typing import Any, Self, TypeVar
 from nltk.parse.api import ParserI
 from nltk.tree import ProbabilisticTree, Tree
 
+from tsgkit._messages import kind_of
 from tsgkit._streams import until_failure
 from tsgkit._threads import thread_pool
 from tsgkit._work_limit import WorkLimit
+from tsgkit.errors import UsageError
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.models._model import Model
 from tsgkit.parsing._parse import Parse
@@ -45,13 +48,23 @@ def require_words(words: Sequence[str]) -> list[str]:
     """
     if isinstance(words, str | bytes):
         raise TypeError(f"a sentence is a sequence of words, not the string {words!r}; split it into words")
+    if isinstance(words, Tree):
+        raise TypeError("a sentence is a sequence of words, not a tree; tree.leaves() are the words of a tree")
     if not isinstance(words, Iterable):
-        raise TypeError(f"a sentence is a sequence of words, not {type(words).__name__}")
+        raise TypeError(f"a sentence is a sequence of words, not {kind_of(words)}")
     found = list(words)
     for word in found:
         if not isinstance(word, str):
             raise TypeError(f"a sentence is a sequence of words, and {word!r} is not a string")
     return found
+
+
+def require_whole(name: str, value: object, least: int) -> None:
+    """Refuse what is no whole number, or too small."""
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool):
+        raise UsageError(f"{name}={value!r}: must be a whole number")
+    if value < least:
+        raise UsageError(f"{name}={value}: must be at least {least}")
 
 
 def require_sentences(sentences: Iterable[Sequence[str]]) -> Iterator[list[str]]:
@@ -69,7 +82,7 @@ def require_sentences(sentences: Iterable[Sequence[str]]) -> Iterator[list[str]]
             f"sentences are sequences of words, not the string {sentences!r}; split it, as in [{sentences!r}.split()]"
         )
     if not isinstance(sentences, Iterable):
-        raise TypeError(f"sentences are sequences of words, not {type(sentences).__name__}")
+        raise TypeError(f"sentences are sequences of words, not {kind_of(sentences)}")
     yield from map(require_words, sentences)
 
 
@@ -215,8 +228,9 @@ class SentenceParser(ParserI, ABC):
         first_number : int
             The number of the first sentence.
         """
+        require_whole("threads", threads, 1)
         numbered = enumerate(sentences, start=first_number)
-        if threads <= 1:
+        if threads == 1:
             for number, (words, tags, *given) in numbered:
                 brackets = given[0] if given else ()
                 yield self.analyse(words, tags, k=k, number=number, confidence=confidence, brackets=brackets)

@@ -11,6 +11,7 @@ from typing import Any
 
 from nltk.tree import Tree
 
+from tsgkit._messages import counted
 from tsgkit.treebank._partial import GivenBracket
 from tsgkit.treebank._trees import Bracket, brackets_of
 
@@ -107,7 +108,7 @@ class Parse:
 
     def __repr__(self) -> str:
         kind = f", fallback {self.fallback!r}" if self.fallback else ""
-        return f"<Parse of {len(self.words)} words, {len(self.trees)} tree{'s'[: len(self.trees) != 1]}{kind}>"
+        return f"<Parse of {counted(len(self.words), 'word')}, {counted(len(self.trees), 'tree')}{kind}>"
 
     def _repr_svg_(self) -> str:
         """The best tree as a picture, for notebooks; with the confidence of its phrases if there is one."""

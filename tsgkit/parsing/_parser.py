@@ -24,7 +24,7 @@ from tsgkit.errors import OutOfTimeError, UsageError
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.models._constraints import LabelAutomata
 from tsgkit.models._model import AnyModel, Model, model_of
-from tsgkit.parsing._base import SentenceParser, require_words, sharing_copy
+from tsgkit.parsing._base import SentenceParser, require_whole, require_words, sharing_copy
 from tsgkit.parsing._constraints import StateCodes, with_brackets
 from tsgkit.parsing._engine import Cascade, Engine
 from tsgkit.parsing._fallback import flat_rows, glued_rows, unmet_spans
@@ -142,8 +142,7 @@ class Parser(SentenceParser):
     ) -> Parse:
         """Everything about one sentence; see `SentenceParser.analyse`."""
         words = require_words(words)
-        if k < 1:
-            raise UsageError(f"k={k}: must be at least 1")
+        require_whole("k", k, 1)
         if isinstance(tags, str):
             raise TypeError(f"tags are a sequence with one for every word, not the string {tags!r}")
         if tags is not None and len(tags) != len(words):

@@ -18,7 +18,7 @@ from tsgkit._work_limit import WorkLimit
 from tsgkit.errors import OutOfTimeError, UsageError
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.models._model import AnyModel, Model
-from tsgkit.parsing._base import SentenceParser, require_words, results_of, sharing_copy
+from tsgkit.parsing._base import SentenceParser, require_whole, require_words, results_of, sharing_copy
 from tsgkit.parsing._engine import Guide
 from tsgkit.parsing._lexical import SentenceEntries, SentenceWords
 from tsgkit.parsing._objectives import PRODUCTS, Needs
@@ -169,8 +169,9 @@ class ProductParser(SentenceParser):
         """
         first, max_length = self._members[0], self.settings.max_length
         words = require_words(words)
+        require_whole("k", k, 1)
         is_long = max_length is not None and len(words) > max_length
-        if len(self._members) == 1 or not words or k < 1 or is_long or (tags is not None and len(tags) != len(words)):
+        if len(self._members) == 1 or not words or is_long or (tags is not None and len(tags) != len(words)):
             return first.analyse(words, tags, k=k, number=number, confidence=confidence, limit=limit, brackets=brackets)
         limit = WorkLimit(self.settings.max_seconds) if limit is None else limit
         given = require_brackets(brackets, len(words))

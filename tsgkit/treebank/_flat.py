@@ -13,6 +13,7 @@ import numpy as np
 from nltk.tree import Tree
 
 from tsgkit._archive import archive_bytes, read_archive, require, take_array, write_archive
+from tsgkit._messages import counted
 from tsgkit.treebank._trees import is_preterminal
 
 KIND = "corpus"
@@ -63,7 +64,7 @@ class FlatCorpus:
     settings: dict[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        return f"<FlatCorpus of {self.n_trees} trees, {self.n_tokens} tokens, {len(self.labels)} labels>"
+        return f"<FlatCorpus of {counted(self.n_trees, 'tree')}, {self.n_tokens} tokens, {len(self.labels)} labels>"
 
     @property
     def n_trees(self) -> int:

@@ -17,7 +17,18 @@ from typing import Any, BinaryIO, TypeAlias
 
 from nltk.tree import Tree
 
-from tsgkit._files import COMPRESSED_ENDINGS, DAMAGED_ARCHIVE, TooLongError, lines_of, open_binary, open_output
+from tsgkit._files import (
+    COMPRESSED_ENDINGS,
+    DAMAGED_ARCHIVE,
+    ZIP_MAGIC,
+    ZIP_REMEDY,
+    TooLongError,
+    lines_of,
+    open_binary,
+    open_output,
+    require_text,
+)
+from tsgkit._messages import kind_of
 from tsgkit._overwriting import note_input
 from tsgkit._streams import BYTE_ORDER_MARK, FirstLines
 from tsgkit.errors import TreebankError, TsgkitError, UsageError
@@ -69,10 +80,7 @@ ARCHIVES = {
     b"\x28\xb5\x2f\xfd": ("compressed by zstd", DECOMPRESS),
     b"\x1f\x9d": ("compressed by compress", DECOMPRESS),
     b"7z\xbc\xaf": ("a 7-Zip archive", "unpack it and name the folder or its files"),
-    b"PK\x03\x04": (
-        "a zip archive",
-        "unpack it and name the folder or its files; arrays that tsgkit prepare wrote (.npz) are for tsgkit train only",
-    ),
+    ZIP_MAGIC: ("a zip archive", ZIP_REMEDY),
 }
 TAR_MARK, TAR_MARK_AT = b"ustar", 257
 
@@ -134,7 +142,7 @@ def read_trees(
     options = ReadOptions(unescape, nfc, encoding, skipped, reattached, named)
     preset = load_preset(treebank) if isinstance(treebank, str) else treebank
     n_before, n_trees = len(skipped or ()), 0
-    if isinstance(sources, str | os.PathLike | Tree) or not isinstance(sources, Iterable):
+    if isinstance(sources, str | bytes | os.PathLike | Tree) or not isinstance(sources, Iterable):
         sources = [sources]
     for source in sources:
         for tree in trees_of(source, name, options, preset):
@@ -150,7 +158,7 @@ def trees_of(source: Source | Tree, format: str, options: ReadOptions, preset: P
         yield source
         return
     if not isinstance(source, str | os.PathLike):
-        raise TypeError(f"trees are nltk.Tree, strings of brackets or paths, not {type(source).__name__}")
+        raise TypeError(f"trees are nltk.Tree, strings of brackets or paths, not {kind_of(source)}")
     text = os.fspath(source)
     if text.startswith(NLTK_PREFIX):
         yield from read_nltk(text, format, options, preset)
@@ -270,7 +278,7 @@ def find_files(name: str, patterns: Sequence[str] = ()) -> list[str]:
         return matches
     if os.path.exists(name):  # a pipe or a device
         return [name]
-    raise TreebankError("there is no such file or folder, and nothing matches it as a pattern", name)
+    raise TreebankError("there is no such file or folder, and nothing matches it as a pattern", name or repr(name))
 
 
 def files_in_folder(name: str, patterns: Sequence[str]) -> list[str]:
@@ -302,6 +310,7 @@ def decoded(lines: Iterable[bytes], path: str, encoding: str, *, is_assumed: boo
         for line in lines:
             number += 1
             if number == 1:
+                require_text(line, path)
                 require_no_mark(line, path, encoding)
             if not is_checked and not line.isascii():
                 is_checked = True

@@ -105,7 +105,7 @@ def load_preset(name: str | os.PathLike[str]) -> Preset:
         return parse_preset(source.read_text(encoding="utf-8"), text, f"preset {text}")
     path = Path(text)
     if not path.is_file():
-        raise UsageError(f"--treebank={text}: neither a file nor {one_of(text, preset_names())}")
+        raise UsageError(f"treebank {text!r}: neither a file nor {one_of(text, preset_names())}")
     return parse_preset(read_table(path, "presets", LARGEST_FILE), path.stem, text)
 
 
