@@ -68,6 +68,7 @@ Other:
   --version                the version
 """
 
+import itertools
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -86,6 +87,7 @@ from tsgkit._options import (
     head_rules_of,
     optional_integer,
     reading_of,
+    report_wordless,
     unknown_of,
 )
 from tsgkit._overwriting import note_output
@@ -140,15 +142,16 @@ class Job:
             raise TreebankError(
                 f"cleaning leaves no words in any tree ({n_dropped}); do rules for labels drop too much?"
             )
-        if n_dropped:
-            trees_were = "trees were" if n_dropped > 1 else "tree was"
-            print(f"tsgkit: {n_dropped} {trees_were} left out: no words after cleaning", file=sys.stderr)
+        report_wordless(n_dropped)
 
     def write(self, trees: Iterator[Tree], path: str, lexicon: Lexicon | None = None) -> Lexicon | None:
         """Write trees to a file; returns the closed vocabulary, if rare words are replaced."""
         if path.endswith(".npz"):
-            corpus = prepare(trees, self.cleaning, self.binarization, self.unknown, lexicon, **self.facts)
+            numbers = itertools.count()
+            counted = (tree for tree, _ in zip(trees, numbers, strict=False))
+            corpus = prepare(counted, self.cleaning, self.binarization, self.unknown, lexicon, **self.facts)
             corpus.save(path)
+            report_wordless(next(numbers) - corpus.n_trees)
             return preparation_of(corpus).lexicon
         encoded = self.trees(trees)
         if self.unknown is not None:

@@ -183,6 +183,7 @@ from tsgkit._options import (
     facts_of_treebank,
     parameters_of,
     reading_of,
+    report_wordless,
     require_one,
     seed_of,
     unknown_of,
@@ -229,6 +230,7 @@ def corpus_of(arguments: dict[str, Any], reading: Reading) -> FlatCorpus:
     require_both(binarization, unknown)
     trees = progress(reading.trees(sources), "reading", "trees", quiet=arguments["--quiet"])
     corpus = prepare(trees, cleaning_of(arguments), binarization, unknown, **facts_of_treebank(arguments))
+    report_wordless(reading.n_trees[-1] - corpus.n_trees)
     if not arguments["--quiet"] and (share := share_of_repeats(corpus)) >= MANY_REPEATS:
         print(
             f"tsgkit: {share:.0%} of the phrases repeat a label of their unary chain, as in NP over X over NP, which"

@@ -88,6 +88,13 @@ class Reading:
                 print(f"skipped: {more}; --list-bad=FILE lists all", file=sys.stderr)
 
 
+def report_wordless(n_trees: int) -> None:
+    """Say how many trees were left out because cleaning left no words in them."""
+    if n_trees:
+        were = "trees were" if n_trees > 1 else "tree was"
+        print(f"tsgkit: {n_trees} {were} left out: no words after cleaning", file=sys.stderr)
+
+
 def reading_of(arguments: dict[str, Any]) -> Reading:
     """How treebanks are read, according to the options."""
     name, _ = split_format(arguments["--format"])

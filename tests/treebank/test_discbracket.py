@@ -66,6 +66,7 @@ def test_comments_behind_trees():
     ("line", "is_discbracket"),
     [
         (GAP, True),
+        ("(S (A 0=a) (B 1=10\xa0000))", True),
         ("(S (A 1=a) (B 0=b))\tcomment", True),
         ("(S (VP (V 1=ran))", True),  # goes on on the next line
         ("(S (CD 5=5) (CD 7=7))", False),

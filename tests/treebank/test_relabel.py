@@ -78,6 +78,9 @@ def test_trees_that_lose_all_words_are_counted(tsgkit, tmp_path):
     done = tsgkit("prepare", "--quiet", "--labels=x.labels", "t.mrg")
     assert done.stdout == "(TOP (S (NP (N a))))\n"
     assert done.stderr == "tsgkit: 2 trees were left out: no words after cleaning\n"
+    for command in (("prepare", "-o", "t.npz"), ("train", "--model=cfg", "-o", "m")):
+        done = tsgkit(*command, "--quiet", "--labels=x.labels", "t.mrg")
+        assert done.stderr == "tsgkit: 2 trees were left out: no words after cleaning\n"
     (tmp_path / "x.labels").write_text("phrase * drop\n")
     done = tsgkit("prepare", "--quiet", "--labels=x.labels", "t.mrg", "-o", "none.mrg", code=2)
     assert "cleaning leaves no words in any tree (3)" in done.stderr

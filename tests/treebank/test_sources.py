@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import nltk.corpus
 import pytest
 from nltk.corpus.reader.bracket_parse import AlpinoCorpusReader, BracketParseCorpusReader
+from nltk.corpus.reader.dependency import DependencyCorpusReader
 from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError
@@ -60,6 +61,26 @@ def test_nltk_word_order(corpora, tmp_path):
     corpora("alpino", lambda root, _: AlpinoCorpusReader(root, tagset="alpino"), "")
     (tree,) = read_trees("nltk:alpino")
     assert tree.leaves() == ["Kim", "sleeps"]
+
+
+def test_nltk_discontinuous_trees(corpora, tmp_path):
+    """As in files, they are made continuous only if that is asked for, by an option or by a preset."""
+    gap = '<node cat="top" rel="top">{}<node cat="np" rel="su">{}{}</node></node>'.format(
+        *(f'<node begin="{at}" end="{at + 1}" pos="x" word="{word}"/>' for at, word in ((1, "b"), (0, "a"), (2, "c")))
+    )
+    (tmp_path / "alpino.xml").write_text(f"<alpino><alpino_ds>{gap}</alpino_ds></alpino>")
+    corpora("alpino", lambda root, _: AlpinoCorpusReader(root, tagset="alpino"), "")
+    with pytest.raises(TreebankError, match=r"nltk:alpino/alpino\.xml:1:1: .*discontinuous tree"):
+        list(read_trees("nltk:alpino"))
+    for options in ({"reattached": []}, {"treebank": "alpino"}):
+        (tree,) = read_trees("nltk:alpino", **options)
+        assert tree.leaves() == ["a", "b", "c"]
+
+
+def test_nltk_dependencies(corpora):
+    corpora("mine", DependencyCorpusReader, "Kim\tNNP\t2\nsleeps\tVBZ\t0\n")
+    with pytest.raises(TreebankError, match="nltk:mine: dependency treebank: it has no phrases"):
+        list(read_trees("nltk:mine"))
 
 
 def test_nltk_flat_trees(corpora, capsys):

@@ -12,13 +12,14 @@ from dataclasses import replace
 from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError
-from tsgkit.treebank._brackets import read_brackets
+from tsgkit.treebank._brackets import SPACE, SYMBOL, read_brackets
 from tsgkit.treebank._continuous import ROOT, word_node
 from tsgkit.treebank._formats import STRICT, Reader, ReadOptions
 from tsgkit.treebank._graphs import SyntaxGraph, tree_of
 from tsgkit.treebank._trees import is_preterminal, is_symbol, preorder, with_one_root
 
 LEAF = re.compile(r"(\d{1,9})=(.+)", re.DOTALL)
+TAGGED = re.compile(rf"\({SYMBOL}+{SPACE}+({SYMBOL}+){SPACE}*\)")
 ESCAPES = {"#LRB#": "(", "#RRB#": ")"}
 
 
@@ -117,7 +118,7 @@ def unescaped(symbol: str) -> str:
 def recognise(first_lines: Iterable[str]) -> bool:
     """Whether the first line with words is a tree whose words have positions."""
     for line in first_lines:
-        if leaves := re.findall(r"\([^\s()]+ ([^\s()]+)\)", line):
+        if leaves := TAGGED.findall(line):
             found = [LEAF.fullmatch(leaf) for leaf in leaves]
             positions = sorted(int(leaf[1]) for leaf in found if leaf is not None)
             is_tree = line.startswith("(") and line.count("(") == line.count(")")

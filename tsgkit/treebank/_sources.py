@@ -373,6 +373,7 @@ def read_nltk(
     """
     import nltk.corpus  # noqa: PLC0415 - takes long, and only this source needs it
     from nltk.corpus.reader.api import SyntaxCorpusReader  # noqa: PLC0415
+    from nltk.corpus.reader.dependency import DependencyCorpusReader  # noqa: PLC0415
 
     corpus_name = name.removeprefix(NLTK_PREFIX)
     corpus = getattr(nltk.corpus, corpus_name, None)
@@ -389,11 +390,13 @@ def read_nltk(
         raise TreebankError(f"NLTK does not open the corpus: {error}", name) from None
     except (AttributeError, TypeError):
         raise TreebankError("this NLTK corpus has no parsed sentences", name) from None
+    if isinstance(corpus, DependencyCorpusReader):
+        raise TreebankError("dependency treebank: it has no phrases, which all models need", name)
     if not isinstance(corpus, SyntaxCorpusReader):
         yield from read_parsed_sentences(corpus, name, names, options)
         return
     if preset is None and corpus_name in NLTK_PRESETS:
-        preset = load_preset(NLTK_PRESETS[corpus_name])
+        preset = replace(load_preset(NLTK_PRESETS[corpus_name]), continuous=False)  # only if asked
     format, options = with_preset(format, options, preset)
     for file_name, pointer in zip(names, pointers, strict=True):
         with pointer.open() as file:
