@@ -104,7 +104,7 @@ from tsgkit._resumable import PartialOutput
 from tsgkit._streams import chunks
 from tsgkit._usage import with_registered
 from tsgkit.distributed import Backend
-from tsgkit.errors import TreebankError, UsageError
+from tsgkit.errors import UsageError
 from tsgkit.evaluation import Parameters, evaluate
 from tsgkit.evaluation._evalb import parameter_warnings
 from tsgkit.models._model import Model
@@ -112,7 +112,7 @@ from tsgkit.parsing._lines import ChunkRescue, ParsedLine, ParsePlan, parse_chun
 from tsgkit.parsing._product import parser_of
 from tsgkit.treebank import read_trees
 from tsgkit.treebank._heads import PENN
-from tsgkit.treebank._sources import decode_lines, has_trees
+from tsgkit.treebank._sources import decode_lines, has_trees, is_tree
 from tsgkit.treebank._trees import is_preterminal, preorder
 
 __doc__ = with_registered(__doc__)
@@ -304,23 +304,6 @@ def sentences_only(lines: Iterator[str], path: str) -> Iterator[str]:
             name = "the input" if path == "-" else path
             raise UsageError(f"{name} has trees, not sentences; --from-trees parses their words and scores the result")
         yield line
-
-
-def is_tree(line: str) -> bool:
-    """Whether a line is a bracketed tree of at least two levels.
-
-    Examples
-    --------
-    >>> is_tree("(S (NP (PRP I)) (VP (VBD ran)))"), is_tree("( a remark )"), is_tree("I ran")
-    (True, False, False)
-    """
-    if not line.lstrip().startswith("("):
-        return False
-    try:
-        trees = list(read_trees(line))
-    except TreebankError:
-        return False
-    return len(trees) == 1 and not is_preterminal(trees[0])
 
 
 def gold_trees(arguments: dict[str, Any], plan: ParsePlan, models: Models) -> list[Tree] | None:

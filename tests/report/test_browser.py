@@ -300,6 +300,16 @@ def test_a_gold_tree_of_ones_own(page):
     assert len(page.browser.complaints()) == 1
 
 
+def test_two_sentences_in_a_line_are_told_apart_by_the_user(page):
+    page.one("#sentence").send_keys("The old man smiled. She will come.\n")
+    page.wait(lambda: "A line is one sentence: press Shift-Enter" in page.one("#status").text)
+    field = page.one("#sentence")
+    field.clear()
+    field.send_keys("The old man smiled .\n")
+    page.wait(lambda: "5 words" in page.one("#status").text)
+    assert "A line" not in page.one("#status").text
+
+
 def test_several_sentences(page):
     from selenium.webdriver.common.keys import Keys  # noqa: PLC0415 - optional
 

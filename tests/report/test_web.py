@@ -187,6 +187,7 @@ def test_examples(services, models):
         ({}, 400, "form", "either text"),
         ({"text": "a", "words": ["a"]}, 400, "form", "not both"),
         ({"text": 3}, 400, "form", "text must be a string"),
+        ({"text": "(S (NP (PRP I)) (VP (VBD ran)))"}, 400, "tree", "this is a tree, not a sentence"),
         ({"words": "a b"}, 400, "form", "list of non-empty strings"),
         ({"words": ["a", ""]}, 400, "form", "non-empty"),
         ({"words": ["a", "b c"]}, 400, "form", "word 2 contains a space"),

@@ -34,6 +34,7 @@ from tsgkit.report._turns import POLL_SECONDS, BusyError, GoneError, Turns
 from tsgkit.treebank._brackets import format_tree, read_brackets
 from tsgkit.treebank._dependencies import conllu_block, dependencies_of
 from tsgkit.treebank._heads import HeadRules
+from tsgkit.treebank._sources import is_tree
 from tsgkit.treebank._trees import brackets_of, preorder, words
 
 MAX_TREES = 20
@@ -204,6 +205,8 @@ class ParseService:
         if "text" in value:
             if not isinstance(value["text"], str):
                 raise RequestError(400, "form", "text must be a string")
+            if is_tree(value["text"]):
+                raise RequestError(400, "tree", "this is a tree, not a sentence; trees are compared with as gold trees")
             return self.tokenizer.tokenize(value["text"])
         given = value["words"]
         if not isinstance(given, list) or not all(isinstance(word, str) and word for word in given):

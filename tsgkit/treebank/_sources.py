@@ -216,6 +216,23 @@ def has_trees(source: str) -> bool:
         return False
 
 
+def is_tree(line: str) -> bool:
+    """Whether a line is a bracketed tree of at least two levels.
+
+    Examples
+    --------
+    >>> is_tree("(S (NP (PRP I)) (VP (VBD ran)))"), is_tree("( a remark )"), is_tree("I ran")
+    (True, False, False)
+    """
+    if not line.lstrip().startswith("("):
+        return False
+    try:
+        trees = list(read_trees(line))
+    except TreebankError:
+        return False
+    return len(trees) == 1 and not is_preterminal(trees[0])
+
+
 def recognised_format(path: str) -> str:
     """The name of the reader that a file is read with, unless another is named."""
     with open_binary(path) as file:

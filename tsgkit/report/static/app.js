@@ -156,6 +156,12 @@ function summary(answer) {
   return `${answer.words.length} word${answer.words.length === 1 ? "" : "s"}, ${answer.seconds.toFixed(3)} s. ${note}`;
 }
 
+// Several sentences in one line are parsed as one.
+function hintOn(question) {
+  const isSeveral = question.text && /[.!?]["'”’)\]]*\s+["'“‘(\[]*\p{Lu}/u.test(question.text);
+  return isSeveral ? "A line is one sentence: press Shift-Enter where the next one begins." : "";
+}
+
 function showAnswer() {
   const { answer } = state;
   find("result").hidden = false;
@@ -163,7 +169,7 @@ function showAnswer() {
   find("tokens").value = answer.words.join(" ");
   find("tab-gold").hidden = !answer.gold;
   if (!answer.gold && state.view === "gold") state.view = "tree";
-  say(summary(answer));
+  say(summary(answer) + hintOn(state.item.question));
   showList();
   showTree();
 }
