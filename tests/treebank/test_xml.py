@@ -154,8 +154,9 @@ def test_encodings(tmp_path):
     text = '<?xml version="1.0" encoding="{}"?>' + GENIA.format("Käfer")
     for name in ("utf-8", "iso-8859-1", "windows-1252", "utf-16"):
         (tmp_path / "a.xml").write_bytes(text.format(name).encode(name))
-        (tree,) = read_trees(tmp_path / "a.xml", format="genia")
-        assert tree.leaves() == ["Käfer"]
+        for format in ("genia", "auto"):
+            (tree,) = read_trees(tmp_path / "a.xml", format=format)
+            assert tree.leaves() == ["Käfer"]
     # Not one that Python has; not one that expat can take from it.
     for name in ("klingon", "gb18030"):
         (tmp_path / "a.xml").write_bytes(text.format(name).encode("gb18030"))

@@ -40,7 +40,7 @@ class ExportReader:
         self.path, self.options = path, options
         self.line_number = 0
         self.has_lemmas: bool | None = None  # the first row shows it unless the file says it
-        self.in_table = False
+        self.table = 0  # the line where the table begins that is being skipped
         self.is_skipping = False
         self.sentence: SyntaxGraph | None = None
 
@@ -52,8 +52,12 @@ class ExportReader:
             self.is_skipping = not line.startswith(END)
             return None
         self.is_skipping = False
-        if self.in_table:
-            self.in_table = not line.startswith("#EOT")
+        if self.table and not BEGINNING.match(line):
+            self.table = 0 if line.startswith("#EOT") else self.table
+        elif self.table:
+            table, self.table = self.table, 0
+            self.between_sentences(line)
+            self.options.skip(self.error(f"missing end: the table of line {table} has no #EOT"))
         elif self.sentence is None:
             self.between_sentences(line)
         elif line.startswith(END):
@@ -73,7 +77,7 @@ class ExportReader:
         """After an error: skip the rest of the sentence."""
         self.is_skipping = self.sentence is not None and not line.startswith(END)
         self.sentence = None
-        self.in_table = False
+        self.table = 0
 
     def between_sentences(self, line: str) -> None:
         columns = COLUMN.findall(line)
@@ -82,7 +86,7 @@ class ExportReader:
                 raise self.error(f"unknown version: {line!r}; only 3 and 4 of the export format are known")
             self.has_lemmas = columns[1] == "4"
         elif line.startswith("#BOT"):
-            self.in_table = True
+            self.table = self.line_number
         elif line.startswith(BEGIN):
             if len(columns) < 2:
                 raise self.error("#BOS must be followed by the number of the sentence")
@@ -188,7 +192,9 @@ def read_export(lines: Iterable[str], path: str = "", options: ReadOptions = STR
         if tree is not None:
             yield tree
     if reader.sentence is not None:
-        options.skip(reader.error(f"the file ends inside sentence {reader.sentence.name}: #EOS is missing"))
+        options.skip(reader.error(f"missing end: the file ends inside sentence {reader.sentence.name}; #EOS is missing"))
+    if reader.table:
+        options.skip(reader.error(f"missing end: the file ends inside the table of line {reader.table}; #EOT is missing"))
 
 
 def recognise(first_lines: Iterable[str]) -> bool:

@@ -22,7 +22,7 @@ from tsgkit.treebank._graphs import (
     tree_of,
     with_function,
 )
-from tsgkit.treebank._trees import SPACE, is_preterminal, is_symbol, preorder, with_one_root
+from tsgkit.treebank._trees import SPACE, VIRTUAL_ROOT, is_preterminal, is_symbol, preorder, with_one_root
 from tsgkit.treebank._xml import Attributes, XmlReader, escape, first_element
 
 FIRST_PHRASE = 500
@@ -98,6 +98,10 @@ class TigerSentence:
         self.attach_roots()
         return tree_of(graph, self.reader.path, self.reader.options)
 
+    def is_virtual(self, root: str) -> bool:
+        """Whether a root stands for the sentence itself, and is none of its nodes."""
+        return root.endswith(VIRTUAL_ROOT) and root not in self.numbers
+
     def attach_roots(self) -> None:
         """Make the nodes without a parent children of the sentence itself, as in export files.
 
@@ -105,8 +109,9 @@ class TigerSentence:
         """
         graph = self.graph
         tops = {name: number for name, number in self.numbers.items() if number not in graph.parents}
-        if self.root in self.numbers and self.root not in tops:
-            raise graph.error("no tree", f"the root {self.root!r} has a parent", self.reader.path)
+        if self.root is not None and self.root not in tops and not self.is_virtual(self.root):
+            problem = "has a parent" if self.root in self.numbers else "does not exist"
+            raise graph.error("no tree", f"the root {self.root!r} {problem}", self.reader.path)
         if len(tops) > 1:
             whole = next((name for name, number in tops.items() if graph.labels.get(number) in SENTENCE_LABELS), None)
             if whole is not None:

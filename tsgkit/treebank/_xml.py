@@ -25,6 +25,8 @@ MOST_CHARACTERS = 1 << 24
 # Chunks without the end of any tag: expat keeps them all in memory.
 MOST_CHUNKS_PER_TAG = 16
 NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+# Whitespace, and what a byte order mark of UTF-16 is in UTF-8.
+BEFORE_XML = "\ufffd \t\r\n"
 SEVERAL_DOCUMENTS = "a file with several documents must be split"
 REMEDIES = {
     expat.errors.codes[expat.errors.XML_ERROR_MISPLACED_XML_PI]: (
@@ -286,12 +288,12 @@ def first_element(first_lines: Iterable[str]) -> str:
     text = ""
     for line in first_lines:
         text += line.replace("\0", "")[:CHUNK]
-        beginning = text.lstrip("\ufffd \t\r\n")
+        beginning = text.lstrip(BEFORE_XML)
         if beginning and not beginning.startswith("<"):
             return ""
         if len(text) > CHUNK:
             break
-    return re.sub(r"<\?.*?\?>|<!--.*?-->|<![^>]*>", "", text, flags=re.DOTALL).strip()
+    return re.sub(r"<\?.*?\?>|<!--.*?-->|<![^>]*>", "", text, flags=re.DOTALL).strip(BEFORE_XML)
 
 
 def escape(text: str) -> str:
