@@ -192,9 +192,12 @@ def read_export(lines: Iterable[str], path: str = "", options: ReadOptions = STR
         if tree is not None:
             yield tree
     if reader.sentence is not None:
-        options.skip(reader.error(f"missing end: the file ends inside sentence {reader.sentence.name}; #EOS is missing"))
-    if reader.table:
-        options.skip(reader.error(f"missing end: the file ends inside the table of line {reader.table}; #EOT is missing"))
+        inside, mark = f"sentence {reader.sentence.name}", END
+    elif reader.table:
+        inside, mark = f"the table of line {reader.table}", "#EOT"
+    else:
+        return
+    options.skip(reader.error(f"missing end: the file ends inside {inside}; {mark} is missing"))
 
 
 def recognise(first_lines: Iterable[str]) -> bool:
