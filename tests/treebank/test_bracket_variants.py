@@ -62,7 +62,9 @@ def test_what_has_no_tree_is_none():
         ({"skip": "ID"}, "(S ((A b)))", "missing label"),
         ({"skip": "ID"}, "(S )", "empty node"),
         ({"skip": "ID"}, "( )", "empty node"),
-        ({"skip": "ID"}, "x (S (A b))", "stray token: 'x' is outside of all brackets"),
+        ({"skip": "ID"}, "x (S (A b))", "'x' is outside of all brackets; a tree must come first on its line: cut off"),
+        ({"skip": "ID"}, "x_N y_V", "'x_N' is outside of all brackets; is this a treebank in round brackets? --format"),
+        ({}, "[S [A b]]", "'[S' is outside of all brackets; is this a treebank in round brackets? --format names"),
         ({"skip": "ID"}, "# 2", "'#' is outside of all brackets; --format=brackets:comments=# skips lines"),
         ({}, "#2 (S (A b))", "'#2' is outside of all brackets; --format=brackets:comments=# skips lines"),
         ({"skip": "ID"}, "(S (A b)))", "unbalanced brackets: this ')' closes nothing"),
@@ -83,6 +85,17 @@ def test_a_comment_ends_a_bad_tree():
     skipped = []
     assert read("(S (A b)\n#2\n  (S (C d))\n", comments="#", skipped=skipped) == ["(S (C d))"]
     assert [error.reason for error in skipped] == ["unbalanced brackets"]
+
+
+def test_comments_that_are_all_of_a_file():
+    """As where a wrong option skips every line: an error, and not a treebank without trees."""
+    with pytest.raises(TreebankError, match=r"^t:2: no trees: all lines begin with '#'; is the option comments right\?"):
+        read("#ID=1 cp-[sp-[part-negli]]\n#ID=2 f-[]\n", comments="#")
+    skipped = []
+    assert read("#1\n\n", comments="#", skipped=skipped) == []
+    assert [error.reason for error in skipped] == ["no trees"]
+    assert read("\n", comments="#") == []
+    assert read("# a comment\n( (ID 1))\n", comments="#", skip="ID") == []
 
 
 def test_a_bracket_in_the_first_column_may_end_a_tree():

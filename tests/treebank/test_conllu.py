@@ -17,6 +17,12 @@ def test_dependencies_have_no_phrases(tmp_path, text):
             list(read_trees(tmp_path / "a.conllu", skipped=skipped))
 
 
+def test_columns_of_ontonotes(tmp_path):
+    (tmp_path / "a.gold_conll").write_text("#begin document (a); part 000\na 0 0 It PRP (TOP(S(NP*) - - - - * -\n")
+    with pytest.raises(TreebankError, match=r"a\.gold_conll:1: columns of CoNLL-2012: .* \.parse \(--treebank=penn\)"):
+        list(read_trees(tmp_path / "a.gold_conll"))
+
+
 def test_what_is_not():
     assert not recognise(["(S (A b))\n"])
     assert not recognise(["#1 a comment\n", "(S (A b))\n"])

@@ -136,6 +136,7 @@ class VariantReader(BracketReader):
         self.variant = variant
         self.token = TOKENS[variant.escapes]
         self.open_nodes: list[OpenNode] = []
+        self.has_comments = self.has_brackets = False
         self.emptiness: dict[tuple[str, bool], bool] = {}
 
     def feed(self, line: str) -> list[Tree]:
@@ -147,6 +148,7 @@ class VariantReader(BracketReader):
         if not self.open_nodes and self.is_between_trees(line):
             return finished
         for token in self.token.finditer(line):
+            self.has_brackets = True
             kind = token.lastindex or 0
             if kind <= LEAF:
                 finished += self.leaf(token, finished)
@@ -164,7 +166,16 @@ class VariantReader(BracketReader):
         return bool(self.variant.comments) and line.startswith(self.variant.comments)
 
     def is_between_trees(self, line: str) -> bool:
-        return self.is_comment(line) or super().is_between_trees(line)
+        if self.is_comment(line):
+            self.has_comments = True
+            return True
+        return super().is_between_trees(line)
+
+    def unfinished(self) -> TreebankError | None:
+        if self.has_comments and not self.has_brackets:
+            problem = f"no trees: all lines begin with {self.variant.comments!r}; is the option comments right?"
+            return TreebankError(problem, self.path, self.line_number)
+        return super().unfinished()
 
     def plain(self, symbol: str) -> str:
         return re.sub(r"\\(.)", r"\1", symbol, flags=re.DOTALL) if self.variant.escapes == "backslash" else symbol

@@ -162,8 +162,13 @@ class BracketReader:
 
     def outside(self, word: str, token: re.Match[str]) -> TreebankError:
         """The error of a word between trees."""
-        hint = "" if word[0].isalnum() else f"; --format=brackets:comments={word[0]} skips lines that begin with it"
-        return self.error(f"stray token: {word!r} is outside of all brackets{hint}", token)
+        if word[0].isalnum() and "(" in token.string[token.end() :]:
+            hint = "a tree must come first on its line: cut off what is before it"
+        elif word[0].isalnum() or word[0] in "[{<":
+            hint = "is this a treebank in round brackets? --format names another format"
+        else:
+            hint = f"--format=brackets:comments={word[0]} skips lines that begin with it"
+        return self.error(f"stray token: {word!r} is outside of all brackets; {hint}", token)
 
     def error(self, problem: str, token: re.Match[str], column: int = 0) -> TreebankError:
         column = column or token.start() + 1
@@ -180,10 +185,14 @@ class BracketReader:
             *self.start,
         )
 
+    def unfinished(self) -> TreebankError | None:
+        """What is wrong at the end of the file: it ends inside a tree."""
+        return self.unbalanced() if self.open_nodes else None
+
     def finish(self) -> None:
-        """Check that the file does not end inside a tree."""
-        if self.open_nodes:
-            raise self.unbalanced()
+        """Raise what `unfinished` finds."""
+        if (error := self.unfinished()) is not None:
+            raise error
 
 
 def read_brackets(lines: Iterable[str], path: str = "", options: ReadOptions = STRICT) -> Iterator[Tree]:
@@ -240,8 +249,8 @@ def read_brackets(lines: Iterable[str], path: str = "", options: ReadOptions = S
             options.skip(error)
             reader.open_nodes.clear()
             is_skipping = not reader.is_between_trees(line)
-    if reader.open_nodes:
-        options.skip(reader.unbalanced())
+    if (unfinished := reader.unfinished()) is not None:
+        options.skip(unfinished)
 
 
 def reader_of(path: str, options: ReadOptions) -> BracketReader:

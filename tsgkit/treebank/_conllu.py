@@ -12,11 +12,16 @@ from tsgkit.errors import TreebankError
 from tsgkit.treebank._formats import STRICT, Reader, ReadOptions
 
 COLUMNS = (8, 10)  # CoNLL 2006 in its short form; CoNLL-X, CoNLL-U
+ONTONOTES = "#begin document"
 COMMENT = re.compile(r"#\s*(newdoc|newpar|sent_id|text|global\.columns)\b")
 
 
 def read_conllu(lines: Iterable[str], path: str = "", options: ReadOptions = STRICT) -> Iterator[Tree]:
     """Raise an error that says why there are no trees."""
+    if next(iter(lines), "").startswith(ONTONOTES):
+        raise TreebankError(
+            "columns of CoNLL-2012: the trees of OntoNotes are read from its files in .parse (--treebank=penn)", path, 1
+        )
     raise TreebankError(
         "dependency treebank: CoNLL-U has heads and relations but no phrases, which all models need; use a"
         " treebank of phrase structures",
@@ -28,7 +33,7 @@ def read_conllu(lines: Iterable[str], path: str = "", options: ReadOptions = STR
 def recognise(first_lines: Iterable[str]) -> bool:
     """Whether a file begins as a file in CoNLL-U does: a comment that only it has, or a first row of its columns."""
     for line in first_lines:
-        if COMMENT.match(line):
+        if COMMENT.match(line) or line.startswith(ONTONOTES):
             return True
         if line.strip() and not line.startswith("#"):
             columns = line.rstrip("\r\n").split("\t")
