@@ -3,6 +3,8 @@
 Each sentence has what its treebank is documented to have: headers, markup, gaps, secondary edges, compounds, functions.
 """
 
+from pathlib import Path
+
 import pytest
 
 from tsgkit.evaluation._parameters import parameters_named
@@ -240,6 +242,84 @@ def test_starlang(tmp_path):
     assert tree == "(TOP (S (NP (ADJP Yaşlı) (NP bahçıvan)) (VP (NP gülleri) (VP suladı)) (. .)))"
     assert (heads["Yaşlı"], heads["gülleri"], heads["bahçıvan"]) == ("bahçıvan", "suladı", "suladı")
     assert "." in deleted
+
+
+# As the how-to page says: options of the command, the beginning of a file, its first clean tree.
+OTHERS = {
+    "SPMRL": (
+        ["--cut-labels=##"],
+        "( (S (NP-SUJ##a=b## (NC##g=m|n=s## chat)) (VN (V##x=y## dort)) (PONCT##s=s## .)))\n",
+        "(TOP (S (NP (NC chat)) (VN (V dort)) (PONCT .)))",
+    ),
+    "Sequoia": (
+        ["--treebank=ftb", "--format=brackets"],
+        "( (SENT (NP-SUJ (DET La) (NC pose)) (VN (V plaît)) (PONCT .)))\n",
+        "(TOP (SENT (NP (DET La) (NC pose)) (VN (V plaît)) (PONCT .)))",
+    ),
+    "Arboretum": (
+        ["--format=tigerxml", "--continuous"],
+        '<corpus><body>\n<s id="s2" ref="A" forest="1/1" text="x">\n<graph root="s2_500"><terminals>'
+        '<t id="s2_1" word="Han" lemma="han" pos="pron" morph="NOM" extra="--"/><t id="s2_2" word="ser" pos="v-fin"/>'
+        '<t id="s2_3" word="." lemma="--" pos="pu" morph="--" extra="--"/></terminals><nonterminals>'
+        '<nt id="s2_500" cat="s"><edge label="STA" idref="s2_501"/></nt><nt id="s2_501" cat="fcl">'
+        '<edge label="S" idref="s2_1"/><edge label="P" idref="s2_2"/><edge label="PU" idref="s2_3"/></nt>'
+        "</nonterminals></graph></s></body></corpus>",
+        "(TOP (s (fcl (pron Han) (v-fin ser) (pu .))))",
+    ),
+    "Spoken Dutch Corpus": (
+        ["--format=export", "--continuous"],
+        "%% word\t\t\ttag\tmorph\t\tedge\tparent\tsecedge comment\n#BOS 1 6 984736249 0\n"
+        "we\t\t\tVNW1\tT501f\t\tSU\t500\nuh\t\t\tTSW\tT001\t\t--\t0\nzijn\t\t\tWW2\tT302\t\tHD\t500\n"
+        "#500\t\t\tSMAIN\t--\t\t--\t0\n#EOS 1\n",
+        "(TOP (SMAIN (VNW1 we) (TSW uh) (WW2 zijn)))",
+    ),
+    "Turin University Treebank": (
+        ["--format=brackets:comments=*"],
+        "************** FRASE A-1 **************\n\n ( (S \n    (NP-SUBJ (ART~DE il) (NOU~CS gatto))\n"
+        "    (VP (VMA~RE dorme))) ) \n",
+        "(TOP (S (NP (ART~DE il) (NOU~CS gatto)) (VP (VMA~RE dorme))))",
+    ),
+    "Sejong": (
+        ["--format=brackets:comments=;,several=join"],
+        "; 나는 간다.\n(S \t(NP_SBJ 나/NP + 는/JX)\n\t(VP 가/VV + ㄴ다/EF + ./SF))\n",
+        "(TOP (S (NP_SBJ 나/NP_+_는/JX) (VP 가/VV_+_ㄴ다/EF_+_./SF)))",
+    ),
+    "VietTreebank": (
+        ["--format=brackets:several=join"],
+        "<s id=7>\n(S (NP-SUB (N-H khả năng)) (VP (V-H là)))\n</s>\n",
+        "(TOP (S (NP (N-H khả_năng)) (VP (V-H là))))",
+    ),
+    "PLAEME": (
+        ["--treebank=icepahc"],
+        "( (IP-MAT (CODE {PAGE~f368v}) (ADVP-TMP (ADV yore-ge:ara)) (BED was-be) (CODE <P_1>))\n   (ID ABERDEENT.1))\n",
+        "(TOP (IP (ADVP (ADV yore)) (BED was)))",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_other_treebanks(tsgkit, tmp_path, name):
+    options, text, tree = OTHERS[name]
+    (tmp_path / "trees").write_text(text, encoding="utf-8")
+    assert tsgkit("prepare", "--quiet", *options, "trees").stdout == f"{tree}\n"
+    page = (Path(__file__).parents[2] / "docs" / "howto-treebanks.rst").read_text(encoding="utf-8")
+    assert name in page
+    assert f"``{' '.join(options)}``" in page
+
+
+NOT_READ = {
+    "#ID=sent_1 cp-[sp-[part-negli, sn-[nt-anni]]]\n": "is outside of all brackets",
+    '<corpus xmlns="http://ufal.mff.cuni.cz/pdt/pml/"><s id="a"><root/></s></corpus>': "no <graph>",
+    '<cintil xmlns="http://nlx.di.fc.ul.pt"><corpus/></cintil>': "XML of a kind that is not known",
+    "<exml-doc>\n<text><s><node cat='S'/></s></text></exml-doc>\n": "XML of a kind that is not known",
+    "#begin document (a); part 000\n": "columns of CoNLL-2012",
+}
+
+
+@pytest.mark.parametrize("text", NOT_READ)
+def test_treebanks_that_are_not_read(tsgkit, tmp_path, text):
+    (tmp_path / "trees").write_text(text)
+    assert NOT_READ[text] in tsgkit("prepare", "trees", code=2).stderr
 
 
 HEADS = {
