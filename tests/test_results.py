@@ -49,8 +49,29 @@ def test_no_table_is_typed(name):
 def test_every_table_is_one_and_says_where_it_comes_from(name):
     text = PAGES[name]
     assert ".. code-block:: text" not in text, "tables are recorded-table or measured-table"
-    assert not re.search(r"earlier (version|run)|an earlier,", text)
     check_measured_tables(text)
+
+
+@pytest.mark.parametrize("name", {**PAGES, **OTHER_PAGES})
+def test_no_figure_is_of_an_earlier_version(name):
+    text = " ".join({**PAGES, **OTHER_PAGES}[name].split())
+    assert not re.search(r"earlier (runs?|commits?|grammars?)\b|an earlier,|(that|those) of earlier versions", text)
+
+
+# What has figures of its own, and no table: a section of a page of results.
+FIGURE = re.compile(r"(?<![\w.])\d\d\.\d\d?(?![\w.])|\d (?:%|µs|ms|s|MB|GB)\b")
+NAMES_ITS_ORIGIN = re.compile(r"recorded-(?:table|plot)::|measured-table::|commit ``?[0-9a-f]{7}|commit [0-9a-f]{7}")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_section_with_figures_says_where_they_come_from(name):
+    title, *sections = re.split(r"\n(?=[^\n]+\n[-^]{4,}\n)", PAGES[name])
+    text = re.sub(r"(?m)^\.\. [\s\S]*?\n(?=\S|$)", "", title)
+    for section in sections:
+        heading = section.strip().partition("\n")[0]
+        if FIGURE.search(section) and not NAMES_ITS_ORIGIN.search(section):
+            assert re.search(r"(?:first|second|last|this) table|tables? of", section), f"{heading}: no commit"
+    assert NAMES_ITS_ORIGIN.search(PAGES[name]) or not FIGURE.search(text)
 
 
 @pytest.mark.parametrize("name", OTHER_PAGES)

@@ -1,16 +1,59 @@
 """The parameters of estimators: what editors complete and type checkers check in ``SRTSG(splits=3)``, and `help` shows.
 
-Defaults and checks are in the settings of the models (`tsgkit.inference`). The names and types here are for static
-analysis only; a test compares them with those of the settings. Descriptions come from the docstrings of the settings.
+Defaults and checks of settings are in the settings of the models (`tsgkit.inference`), those of all other parameters
+here. The names and types are for static analysis only; a test compares them with those of the settings. Descriptions
+come from the docstrings of the settings.
 """
 
 import inspect
 import re
-from collections.abc import Sequence
-from typing import Literal, TypedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypedDict
 
+from tsgkit._settings import Checked
+from tsgkit.errors import SettingError
 from tsgkit.parsing._settings import ParserSettings
 from tsgkit.treebank import Binarization, Cleaning, UnknownWords
+
+# Parameters of all estimators besides the settings of their models, with their defaults.
+COMMON: dict[str, Any] = {
+    "seed": 0,
+    "threads": 1,
+    "treebank": None,
+    "cleaning": None,
+    "binarization": None,
+    "unknown": None,
+    "parsing": None,
+}
+# Parameters that are settings themselves, with an example of each.
+PARTS = {
+    "cleaning": (Cleaning, 'Cleaning(root="S")'),
+    "binarization": (Binarization, 'Binarization("right", horizontal=1)'),
+    "unknown": (UnknownWords, 'UnknownWords("unicode", threshold=5)'),
+    "parsing": (ParserSettings, 'ParserSettings(objective="mpd")'),
+}
+
+
+@dataclass(frozen=True)
+class RunOptions(Checked):
+    """What a training needs besides the settings of its model."""
+
+    seed: int = COMMON["seed"]
+    threads: int = COMMON["threads"]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.require("seed", 0 <= self.seed < 1 << 63, "must be at least 0 and below 2^63")
+        self.require_least(1, "threads")
+
+
+def require_parts(given: Mapping[str, object]) -> None:
+    """Refuse a value that stands where settings of a kind of their own are needed."""
+    for name, value in given.items():
+        kind, example = PARTS[name]
+        if value is not None and not isinstance(value, kind):
+            raise SettingError(name, value, f"must be a tsgkit.{kind.__name__}, as in {name}={example}")
 
 
 class CommonParameters(TypedDict, total=False):

@@ -11,22 +11,25 @@ import numbers
 import os
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, fields, replace
 from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 from nltk.tree import Tree
 
 from tsgkit._estimator_parameters import (
+    COMMON,
+    PARTS,
     CommonParameters,
     InsertionParameters,
+    RunOptions,
     SrtsgParameters,
     TsgParameters,
+    require_parts,
     with_parameters,
 )
 from tsgkit._guesses import nearest
 from tsgkit._messages import counted
-from tsgkit._settings import Checked
 from tsgkit.errors import NotFittedError, SettingError, TreebankError, UsageError
 from tsgkit.evaluation import Evaluation, Parameters
 from tsgkit.evaluation._evalb import parameter_warnings
@@ -54,37 +57,7 @@ from tsgkit.treebank._partial import GivenBracket, OpenSentences, open_sentences
 from tsgkit.treebank._presets import Preset, facts_of_preset, load_preset
 from tsgkit.treebank._sources import Trees, read_trees
 
-# Parameters of all estimators besides the settings of their models, with their defaults.
-COMMON: dict[str, Any] = {
-    "seed": 0,
-    "threads": 1,
-    "treebank": None,
-    "cleaning": None,
-    "binarization": None,
-    "unknown": None,
-    "parsing": None,
-}
 N_BEST_FRAGMENTS = 8
-# Parameters that are settings themselves, with an example of each.
-PARTS = {
-    "cleaning": (Cleaning, 'Cleaning(root="S")'),
-    "binarization": (Binarization, 'Binarization("right", horizontal=1)'),
-    "unknown": (UnknownWords, 'UnknownWords("unicode", threshold=5)'),
-    "parsing": (ParserSettings, 'ParserSettings(objective="mpd")'),
-}
-
-
-@dataclass(frozen=True)
-class RunOptions(Checked):
-    """What a training needs besides the settings of its model."""
-
-    seed: int = COMMON["seed"]
-    threads: int = COMMON["threads"]
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.require("seed", 0 <= self.seed < 1 << 63, "must be at least 0 and below 2^63")
-        self.require_least(1, "threads")
 
 
 class Estimator:
@@ -220,10 +193,7 @@ class Estimator:
     def settings(self) -> Settings:
         """The settings of the model, checked."""
         self._options()
-        for name, (kind, example) in PARTS.items():
-            value = getattr(self, name)
-            if value is not None and not isinstance(value, kind):
-                raise SettingError(name, value, f"must be a tsgkit.{kind.__name__}, as in {name}={example}")
+        require_parts({name: getattr(self, name) for name in PARTS})
         make = self._entry().settings
         return make(**{each.name: getattr(self, each.name) for each in fields(make)})
 

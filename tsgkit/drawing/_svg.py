@@ -17,6 +17,7 @@ MARGIN = 14.0
 GAP = 16.0
 ABOVE, BELOW = 15.0, 6.0  # of a line of text, from its baseline
 BADGE = 7.0
+BOLD = 1.12  # how much wider words are than labels
 OPEN_SIGN, FOOT_SIGN = "↓", "*"
 MARKS = {"right": ("", RIGHT), "wrong": ("✗", WRONG), "missed": ("○", MISSED)}
 NARROW, WIDE = frozenset("ijlftrI.,:;|!'`()[]"), frozenset("mwMW@%—")
@@ -67,7 +68,7 @@ def letter_width(char: str) -> float:
 
 def node_width(node: Node) -> float:
     """The width of a node."""
-    width = text_width(node.text, 12.0 if node.is_intermediate else FONT_SIZE)
+    width = text_width(node.text, 12.0 if node.is_intermediate else FONT_SIZE) * (BOLD if node.is_word else 1.0)
     width += text_width(node.small + shown_value(node), SMALL)
     if node.role == INSERTED:
         width += 4 * BADGE
