@@ -24,7 +24,7 @@ def test_the_share_of_bad_trees(tmp_path):
     # Of all sources together, and only of what was skipped now.
     with pytest.raises(TreebankError, match=r"too many bad trees: 2 of 21 .9.5%.: stray token 2; --max-bad=0.05"):
         list(read_trees([tmp_path / "a", tmp_path / "b"], skipped=skipped))
-    with pytest.raises(TreebankError, match=r"too many bad trees: 1 of 1 .100.0%."):
+    with pytest.raises(TreebankError, match=r"too many bad trees: 1 of 1 .100.0%.: stray token 1; are --format and"):
         list(read_trees(tmp_path / "b", skipped=[], max_bad=1))
     assert len(list(read_trees([tmp_path / "a", tmp_path / "b"], skipped=[], max_bad=0.1))) == 19
 

@@ -189,7 +189,8 @@ def require_share(skipped: Sequence[TreebankError], n_trees: int, max_bad: float
     """Raise an error if too many trees were bad."""
     n_all = n_trees + len(skipped)
     if skipped and (len(skipped) > max_bad * n_all or not n_trees):
-        raise TreebankError(f"too many bad trees: {lost_share(skipped, n_trees)}; --max-bad={max_bad:g} allows fewer")
+        remedy = f"--max-bad={max_bad:g} allows fewer" if n_trees else "are --format and --treebank right?"
+        raise TreebankError(f"too many bad trees: {lost_share(skipped, n_trees)}; {remedy}")
 
 
 def lost_share(skipped: Sequence[TreebankError], n_trees: int) -> str:
