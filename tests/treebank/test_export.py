@@ -62,6 +62,15 @@ def test_without_a_header_the_first_row_shows_whether_there_are_lemmas():
         read("#BOS 1\na N -- HD x y\n#EOS 1")
 
 
+def test_edges_without_a_label():
+    """Two dashes, or one as in TüBa-D/Z; a label that ends with dashes is written whole."""
+    (tree,) = read("#BOS 1\nA NN nsf HD 500\n#500 NX -- - 501\n#501 SIMPX -- -- 0\n#EOS 1")
+    assert format_tree(tree) == "(SIMPX (NX (NN A)))"
+    for label in ("NX-", "NX--", "NX---", "NX-HD-"):
+        tree = Tree("S", [Tree(label, [Tree("NN", ["a"])])])
+        assert read(format_export(tree, 1)) == [tree]
+
+
 def test_spaces_and_tabs_separate_columns():
     """But no other whitespace: words may contain no-break spaces."""
     (tree,) = read("#BOS 1\nRoss    Perot\tNE  NN\t\t--   0\n#EOS 1")

@@ -16,6 +16,8 @@ from tsgkit.treebank._formats import ReadOptions
 from tsgkit.treebank._trees import VIRTUAL_ROOT, is_preterminal
 
 NO_EDGE = "--"
+# Edge labels that are none; TüBa-D/Z has a single dash.
+NO_FUNCTION = frozenset({"", NO_EDGE, "-"})
 HEAD_EDGES = frozenset({"HD", "hd"})
 # Phrases that stand for the sentence itself: punctuation is attached to them wherever it occurs.
 SENTENCE_LABELS = frozenset({"", VIRTUAL_ROOT, "TOP", "top", "ROOT"})
@@ -66,7 +68,7 @@ class SyntaxGraph:
 
 def with_function(label: str, edge: str) -> str:
     """The label of a phrase with its edge label as function tag: ``NP`` with ``SB`` is ``NP-SB``."""
-    return label if edge in ("", NO_EDGE) else f"{label}-{edge}"
+    return label if edge in NO_FUNCTION else f"{label}-{edge}"
 
 
 def split_function(label: str) -> tuple[str, str]:
@@ -78,7 +80,7 @@ def split_function(label: str) -> tuple[str, str]:
     (('NP', 'SBJ-1'), ('NP', '--'), ('-LRB-', '--'))
     """
     category, dash, function = label.partition("-")
-    return (category, function) if category and dash and function not in ("", NO_EDGE) else (label, NO_EDGE)
+    return (category, function) if category and dash and function not in NO_FUNCTION else (label, NO_EDGE)
 
 
 def tree_of(graph: SyntaxGraph, path: str, options: ReadOptions) -> Tree:
