@@ -135,6 +135,17 @@ CTB = """<DOC>
 """
 
 
+SWITCHBOARD = """*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*x*
+*x*            Copyright of nobody, 1995                          *x*
+
+( (CODE (SYM SpeakerA1) (. .) ))
+( (S
+    (INTJ (UH Well) ) (, ,)
+    (EDITED (RM (-DFL- \\[) ) (NP-SBJ-UNF (DT the) ) (, ,) (IP (-DFL- \\+) ))
+    (NP-SBJ (DT the) (NN gardener) ) (RS (-DFL- \\]) )
+    (VP (VBD left) ) (. .) (-DFL- E_S) ))
+"""
+ONTONOTES = "(TOP (CODE <TURN>))\n(TOP (S (NP-SBJ (PRP We)) (VP (VBP grow) (NP (NN tea))) (. /.)))\n"
 HISTORICAL = """( (CODE <P_12>))
 
 ( (METADATA (AUTHOR ANNE_GARDENER:FEMALE:_:1600:30))
@@ -225,6 +236,20 @@ def test_ctb(tmp_path, file, encoding):
     assert heads["园丁"] == heads["昨天"] == heads["苹果"] == "摘"
     assert (heads["王"], heads["红"], heads["摘"]) == ("园丁", "苹果", "")
     assert "PU" in deleted
+
+
+def test_penn_speech(tmp_path):
+    preset = load_preset("penn")
+    (tmp_path / "sw.mrg").write_text(SWITCHBOARD)
+    trees = [preset.cleaning.apply(tree) for tree in read_trees(tmp_path / "sw.mrg", treebank="penn")]
+    assert trees[0] is None
+    assert format_tree(trees[1]) == (
+        "(TOP (S (INTJ (UH Well)) (, ,) (EDITED (NP (DT the)) (, ,)) (NP (DT the) (NN gardener)) (VP (VBD left)) (. .)))"
+    )
+    (tmp_path / "cnn.parse").write_text(ONTONOTES)
+    trees = [preset.cleaning.apply(tree) for tree in read_trees(tmp_path / "cnn.parse", treebank="penn")]
+    assert trees[0] is None
+    assert format_tree(trees[1]) == "(TOP (S (NP (PRP We)) (VP (VBP grow) (NP (NN tea))) (. /.)))"
 
 
 def test_historical(tmp_path):
