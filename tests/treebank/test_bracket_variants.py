@@ -89,7 +89,9 @@ def test_a_comment_ends_a_bad_tree():
 
 def test_comments_that_are_all_of_a_file():
     """As where a wrong option skips every line: an error, and not a treebank without trees."""
-    with pytest.raises(TreebankError, match=r"^t:2: no trees: all lines begin with '#'; is the option comments right\?"):
+    with pytest.raises(
+        TreebankError, match=r"^t:2: no trees: all lines begin with '#'; is the option comments right\?"
+    ):
         read("#ID=1 cp-[sp-[part-negli]]\n#ID=2 f-[]\n", comments="#")
     skipped = []
     assert read("#1\n\n", comments="#", skipped=skipped) == []

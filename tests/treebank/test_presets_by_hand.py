@@ -244,7 +244,8 @@ def test_penn_speech(tmp_path):
     trees = [preset.cleaning.apply(tree) for tree in read_trees(tmp_path / "sw.mrg", treebank="penn")]
     assert trees[0] is None
     assert format_tree(trees[1]) == (
-        "(TOP (S (INTJ (UH Well)) (, ,) (EDITED (NP (DT the)) (, ,)) (NP (DT the) (NN gardener)) (VP (VBD left)) (. .)))"
+        "(TOP (S (INTJ (UH Well)) (, ,) (EDITED (NP (DT the)) (, ,)) (NP (DT the) (NN gardener)) (VP (VBD left))"
+        " (. .)))"
     )
     (tmp_path / "cnn.parse").write_text(ONTONOTES)
     trees = [preset.cleaning.apply(tree) for tree in read_trees(tmp_path / "cnn.parse", treebank="penn")]
