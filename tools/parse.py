@@ -59,6 +59,9 @@ Options:
   --closing=P              do not look at spans that have a phrase with a smaller probability, as a model of the words
                            around their ends sees it; 0 to look at all [default: 1e-3]
   --pruning=KIND           that share: posterior or max-marginal [default: posterior]
+  --span-power=N           with max-rule and a product of rules, multiply every rule by the odds of its label to the
+                           power of N, as a model of the words around its ends sees them, if the model has one (srtsg);
+                           0 for the grammar alone [default: 1]
   --samples=N              for the sampled objectives [default: 1000]
   --seed=N                 for the sampled objectives [default: 0]
   --correct                for the sampled objectives with a tsg model of one sample: accept or reject every

@@ -30,7 +30,7 @@ MAX_MEMBERS = 1000
 MAX_BYTES = 8 << 30
 LARGEST_HEADER = 1 << 28
 MAX_RATIO = 2000  # deflate compresses by a factor of about a thousand at most
-ALLOWED_TYPES = frozenset(map(np.dtype, ("uint8", "int8", "int32", "int64", "uint64", "float32", "float64")))
+ALLOWED_TYPES = frozenset(map(np.dtype, ("uint8", "int8", "int32", "int64", "uint64", "float16", "float32", "float64")))
 # The header of a member exactly as numpy writes it, so that nothing in it has to be evaluated.
 NPY_START = re.compile(
     rb"\x93NUMPY\x01\x00..\{'descr': '([<>|][a-z][0-9]{1,2})', 'fortran_order': False, "

@@ -17,6 +17,7 @@ PARSER_OPTIONS: dict[str, tuple[str, Callable[[dict[str, Any], str], Any]]] = {
     "--threshold": ("threshold", number),
     "--coarse-threshold": ("coarse_threshold", number),
     "--closing": ("closing", number),
+    "--span-power": ("span_power", number),
     "--pruning": ("pruning", dict.__getitem__),
     "--samples": ("n_samples", integer),
     "--correct": ("correct", dict.__getitem__),

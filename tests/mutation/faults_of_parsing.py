@@ -14,6 +14,8 @@ POSTERIORS = "ext/tsgkit/_posteriors.pyx"
 TREE_RANKING = "ext/tsgkit/_tree_ranking.pyx"
 TREE_OPTIONS = "ext/tsgkit/_tree_options.pyx"
 CELL_CLOSING = "ext/tsgkit/_cell_closing.pyx"
+SPAN_FEATURES = "ext/tsgkit/_span_features.pxd"
+SPAN_LABELS = "ext/tsgkit/_span_labels.pyx"
 CONSTRAINTS = "ext/tsgkit/_constraints.pyx"
 TREE_SCORE = "ext/tsgkit/_tree_score.pyx"
 VECTORS = "ext/tsgkit/vector_kernels.hpp"
@@ -26,6 +28,7 @@ OOM_TESTS = "tests/oom/test_oom.py::test_kernels"
 CONSTRAINT_TESTS = "tests/parsing/test_constraints.py"
 RANKING_TESTS = "tests/parsing/test_tree_ranking.py"
 CLOSING_TESTS = "tests/models/test_closing.py"
+SPAN_LABEL_TESTS = "tests/models/test_span_labels.py"
 TREE_SCORE_TESTS = "tests/parsing/test_tree_score.py"
 
 FAULTS = [
@@ -154,10 +157,10 @@ FAULTS = [
     ),
     Fault(
         "the word after a span is its last one",
-        CELL_CLOSING,
-        "last = scores.around[end + 1], after = scores.around[end + 2]",
-        "last = scores.around[end + 1], after = scores.around[end + 1]",
-        "_cell_closing",
+        SPAN_FEATURES,
+        "last = features.around[end + 1], after = features.around[end + 2]",
+        "last = features.around[end + 1], after = features.around[end + 1]",
+        "_span_features _cell_closing",
         CLOSING_TESTS,
     ),
     Fault(
@@ -167,6 +170,63 @@ FAULTS = [
         "if end - start == n_words:",
         "_cell_closing",
         CLOSING_TESTS,
+    ),
+    # ---- labels of spans
+    Fault(
+        "the length of a span is not looked at",
+        SPAN_LABELS,
+        "    for feature in range(N_SPAN_FEATURES):\n        add_row(&scores.of_span[0]",
+        "    for feature in range(N_SPAN_FEATURES - 1):\n        add_row(&scores.of_span[0]",
+        "_span_labels",
+        SPAN_LABEL_TESTS,
+    ),
+    Fault(
+        "spans that are not to be learned from are learned as the last output",
+        SPAN_LABELS,
+        "            if outputs[start, end] < 0:\n                continue\n",
+        "",
+        "_span_labels",
+        SPAN_LABEL_TESTS,
+    ),
+    Fault(
+        "unary rules are multiplied by odds",
+        SPAN_LABELS,
+        "if edges[0][number].right < 0 or output == 0:",
+        "if output == 0:",
+        "_span_labels",
+        SPAN_LABEL_TESTS,
+    ),
+    Fault(
+        "a span has the scores of the one before that begins with it",
+        SPAN_LABELS,
+        "if edges[0][number].start != start or edges[0][number].end != end:",
+        "if edges[0][number].start != start:",
+        "_span_labels",
+        SPAN_LABEL_TESTS,
+    ),
+    Fault(
+        "odds without a limit",
+        SPAN_LABELS,
+        "power * min(max(log_odds, -LARGEST_LOG_ODDS), LARGEST_LOG_ODDS))",
+        "power * log_odds)",
+        "_span_labels",
+        SPAN_LABEL_TESTS,
+    ),
+    Fault(
+        "a row that two features share is changed once",
+        SPAN_LABELS,
+        "    add_row(&gradient.weights[row * n_outputs], derivatives, n_outputs)\n    return 0\n",
+        "        add_row(&gradient.weights[row * n_outputs], derivatives, n_outputs)\n    return 0\n",
+        "_span_labels",
+        SPAN_LABEL_TESTS,
+    ),
+    Fault(
+        "a product takes odds by the labels of all models",
+        "tsgkit/models/_span_labels.py",
+        'outputs = np.where(own_labels < 0, 0, outputs.take(own_labels, mode="clip")).astype(np.int32)',
+        "outputs = np.resize(outputs, len(own_labels))",
+        "",
+        f"{SPAN_LABEL_TESTS} tests/parsing/test_product.py",
     ),
     # ---- the k best trees
     Fault(

@@ -12,14 +12,14 @@ N_BUCKETS, N_LENGTHS = 1 << 18, 16
 STEP, FIRST_SQUARE = 0.3, 0.1
 
 
-def place_of(*numbers):
-    """Where a feature of one end of a span is in the hashed table."""
+def code_of(*numbers):
+    """The code of a feature, in 64 bits."""
     kind, *others = numbers
     value = kind * 0x9E3779B97F4A7C15 % 2**64
     for other in others:
         value = (value ^ (other + 0x7F4A7C15)) * 0xFF51AFD7ED558CCD % 2**64
         value ^= value >> 32
-    return value % N_BUCKETS
+    return value
 
 
 def length_bucket(length):
@@ -55,16 +55,21 @@ class Sentence:
             (far_left, left, right),
             (left, right_word, 0) if is_end else (left_word, right, 0),
         ]
-        return [place_of(kind + 8 * is_end, *numbers) for kind, numbers in enumerate(lists)]
+        return [code_of(kind + 8 * is_end, *numbers) for kind, numbers in enumerate(lists)]
 
-    def features(self, start, end):
-        """All features of a span, as names of a table and places in it; one may be there twice."""
+    def pairs(self, start, end):
+        """The numbers of the pairs of classes of a span."""
         before, first = self.classes[start + 1 : start + 3]
         last, after = self.classes[end + 1 : end + 3]
         pairs = [(first, last), (before, after), (first, after), (before, last)]
+        return [(kind * self.n_all + one) * self.n_all + other for kind, (one, other) in enumerate(pairs)]
+
+    def features(self, start, end):
+        """All features of a span, as names of a table and places in it; one may be there twice."""
+        codes = self.end_features(start, False) + self.end_features(end, True)
         return [
-            *(("boundary", place) for place in self.end_features(start, False) + self.end_features(end, True)),
-            *(("pairs", (kind * self.n_all + one) * self.n_all + other) for kind, (one, other) in enumerate(pairs)),
+            *(("boundary", code % N_BUCKETS) for code in codes),
+            *(("pairs", place) for place in self.pairs(start, end)),
             ("lengths", length_bucket(end - start)),
         ]
 

@@ -31,6 +31,7 @@ from nltk.tree import Tree
 
 from tsgkit._cli import command, integer, parse_arguments
 from tsgkit.inference._entry import MODELS
+from tsgkit.parsing import ParserSettings
 
 from .berkeley import berkeley_jar, berkeley_run
 from .lab import Figures, Job, Lab, chosen_trees, score_key
@@ -53,7 +54,17 @@ def job_of(kind: str, size: int | None, seed: int, scale: str) -> Job:
     entry = MODELS[kind]
     settings = SMOKE[kind] if scale == "smoke" else {}
     name = f"{kind}-{size or 'all'}"
-    return Job(name, kind, settings, seed, entry.binarization, entry.unknown, parts=(PART,), n_trees=size)
+    return Job(
+        name,
+        kind,
+        settings,
+        seed,
+        entry.binarization,
+        entry.unknown,
+        parts=(PART,),
+        n_trees=size,
+        span_power=ParserSettings.span_power,
+    )
 
 
 class Results:
@@ -101,7 +112,7 @@ class Results:
         for size in [size for size in self.columns if len(self.seeds_at(size)) > 1]:
             stems = [job.stem for job in jobs[NAMES["srtsg"], size]]
             name = f"product-{size or 'all'}"
-            self.runs[name] = self.lab.product(name, stems, (PART,))
+            self.runs[name] = self.lab.product(name, stems, (PART,), span_power=ParserSettings.span_power)
             self.scores[PRODUCT.format(len(stems)), size] = [self.runs[name][PART]]
 
     def train_berkeley(self, jar: str) -> None:

@@ -60,6 +60,9 @@ class Job:
         Whether a tsg is also parsed with its truncated grammar.
     n_trees : int, optional
         Number of training trees, chosen at random; all unless given.
+    span_power : float
+        The power of the odds of labels of spans, see `tsgkit.parsing._settings`. Unless given, grammars decide alone,
+        as in the papers.
     """
 
     name: str
@@ -72,6 +75,7 @@ class Job:
     parts: Sequence[str] = ("dev",)
     truncated: bool = False
     n_trees: int | None = None
+    span_power: float = 0.0
 
     @property
     def stem(self) -> str:
@@ -162,7 +166,9 @@ class Lab:
     def model(self, stem: str) -> Path:
         return self.folder / f"{stem}.model"
 
-    def product(self, name: str, stems: Sequence[str], parts: Sequence[str], kind: str = "rules") -> Figures:
+    def product(
+        self, name: str, stems: Sequence[str], parts: Sequence[str], kind: str = "rules", span_power: float = 0.0
+    ) -> Figures:
         """The scores of a product of trained models, stored or computed now."""
         path = self.path(name)
         figures: Figures = read_figures(path)
@@ -170,7 +176,8 @@ class Lab:
             figures = {"models": list(stems)}
         for part in parts:
             if part not in figures:
-                parser = ProductParser([Model.load(self.model(stem)) for stem in stems], product=kind)
+                models = [Model.load(self.model(stem)) for stem in stems]
+                parser = ProductParser(models, product=kind, span_power=span_power)
                 figures[part] = score_of(parser, self.parts().part(part))
                 write_figures(path, figures)
         return figures
@@ -199,7 +206,8 @@ def carry_out(job: Job, lab: Lab) -> Figures:
                 key = score_key(part, objective, export)
                 if key not in figures:
                     model = model or Model.load(f"{output}{export}")
-                    figures[key] = score_of(Parser(model, objective=objective), parts.part(part))
+                    parser = Parser(model, objective=objective, span_power=job.span_power)
+                    figures[key] = score_of(parser, parts.part(part))
                     write_figures(path, figures)
     return figures
 

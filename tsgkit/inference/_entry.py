@@ -42,6 +42,8 @@ class ModelEntry(ABC):
         The sections of a report on what the model has learned, in order; see `tsgkit.report.panels`.
     takes_open_trees : bool
         Whether the model samples trees that are not known; see `tsgkit.models._open_trees`.
+    learns_span_labels : bool
+        Whether the parser has a model of the labels of spans beside the grammar; see `tsgkit.models._span_labels`.
     """
 
     title: ClassVar[str]
@@ -51,6 +53,7 @@ class ModelEntry(ABC):
     training_note: ClassVar[str] = ""
     panels: ClassVar[tuple[str, ...]] = ("training", "derivations")
     takes_open_trees: ClassVar[bool] = False
+    learns_span_labels: ClassVar[bool] = False
 
     # The type of `settings` is the class of the entry, which this base class cannot name.
     @abstractmethod

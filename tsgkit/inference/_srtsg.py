@@ -37,6 +37,7 @@ class SrtsgEntry(ModelEntry):
         " compared; convergence is judged by the last phase."
     )
     panels = ("training", "sizes", "fragments", "auxiliary", "subcategories", "derivations")
+    learns_span_labels = True
 
     def phases(self, settings: SrSettings) -> Sequence[Phase]:
         """One phase for every split, and those of the later phases that have iterations."""

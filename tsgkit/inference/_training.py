@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tsgkit.errors import UsageError
+from tsgkit.grammar import WeightedGrammar
 from tsgkit.inference._checkpoint import corpus_digest
 from tsgkit.inference._entry import MODELS, PACKAGE
 from tsgkit.inference._phases import ActivePhase, Record
@@ -19,6 +20,7 @@ from tsgkit.inference._start import Start
 from tsgkit.models._closing import CellClosing, learn_closing
 from tsgkit.models._model import Model
 from tsgkit.models._open_trees import OPEN
+from tsgkit.models._span_labels import SpanLabels, learn_span_labels
 from tsgkit.treebank import FlatCorpus
 
 
@@ -66,6 +68,7 @@ class Training:
         self.material = self.entry.material(corpus, settings, seed=seed, threads=threads)
         self.digest = corpus_digest(corpus)
         self.closing: tuple[Sequence[str], CellClosing] | None = None
+        self.span_labels: tuple[Sequence[str], CellClosing, SpanLabels] | None = None
         # The number of the current phase, and the phase itself; there is none before `start` or `restore`.
         self.number = 0
         self.active: ActivePhase
@@ -139,6 +142,8 @@ class Training:
         model = self.active.export()
         if model.closing is None:
             model.closing = self.closing_of(model.grammar.words)
+        if self.entry.learns_span_labels:
+            model.span_labels = self.span_labels_of(model.grammar, model.closing)
         if (package := MODELS.package_of(model.kind)) is not None:
             model.info[PACKAGE] = package
         if self.begin is not None:
@@ -150,6 +155,14 @@ class Training:
         if self.closing is None or self.closing[0] != vocabulary:
             self.closing = vocabulary, learn_closing(self.corpus, vocabulary)
         return self.closing[1]
+
+    def span_labels_of(self, grammar: WeightedGrammar, closing: CellClosing) -> SpanLabels:
+        """Which labels spans have, learned from the trees; once, as long as words and labels stay the same."""
+        known = self.span_labels
+        if known is None or known[0] != grammar.labels or known[1] is not closing:
+            learned = learn_span_labels(self.corpus, grammar.words, grammar.labels, closing)
+            self.span_labels = known = grammar.labels, closing, learned
+        return known[2]
 
     def describe(self, record: Record) -> dict[str, str]:
         """The figures of a record that the progress bar shows."""

@@ -98,10 +98,48 @@ class CellClosing:
         return cls(word_class, n_classes, boundary, pairs, lengths)
 
 
-def learn_closing(corpus: FlatCorpus, vocabulary: Sequence[str]) -> CellClosing:
-    """Learn from the trees of a corpus, for the words of a grammar.
+@dataclass(repr=False)
+class TrainingSpans:
+    """The sentences of a corpus as models of spans see them.
 
     A training word that occurs once is taken for a new word, so that the classes of new words are learned, too.
+
+    Attributes
+    ----------
+    words, classes : ndarray of int32
+        Of all tokens, one sentence after the other.
+    word_class : ndarray of int32
+        For every word of the vocabulary its class, as in `CellClosing`.
+    n_classes : int
+    starts, ends : ndarray
+        Where the words of every node begin and end, counted through all sentences.
+    """
+
+    words: np.ndarray
+    classes: np.ndarray
+    word_class: np.ndarray
+    n_classes: int
+    starts: np.ndarray
+    ends: np.ndarray
+
+    @classmethod
+    def of(cls, corpus: FlatCorpus, vocabulary: Sequence[str]) -> "TrainingSpans":
+        """Those of a corpus, for the words of a grammar."""
+        nodes, is_first = token_nodes(corpus)
+        number_of = {word: number for number, word in enumerate(vocabulary)}
+        known = np.array([number_of.get(word, UNKNOWN) for word in corpus.words], dtype=np.int32)[corpus.word[nodes]]
+        single = is_single(corpus, nodes)
+        taken = known.copy()
+        taken[single] = as_new_words(corpus, nodes[single], is_first[single], number_of)
+        tags, tag_of_token = np.unique(corpus.label[nodes], return_inverse=True)
+        word_class = most_frequent(
+            np.concatenate([known, taken]), np.concatenate([tag_of_token, tag_of_token]), len(vocabulary), len(tags)
+        )
+        return cls(taken, classes_of(taken, word_class, len(tags)), word_class, len(tags), *node_spans(corpus))
+
+
+def learn_closing(corpus: FlatCorpus, vocabulary: Sequence[str]) -> CellClosing:
+    """Learn from the trees of a corpus, for the words of a grammar.
 
     Examples
     --------
@@ -113,27 +151,21 @@ def learn_closing(corpus: FlatCorpus, vocabulary: Sequence[str]) -> CellClosing:
     >>> bool(log_odds[0, 3] > 0 > log_odds[2, 4])
     True
     """
-    nodes, is_first = token_nodes(corpus)
-    number_of = {word: number for number, word in enumerate(vocabulary)}
-    known = np.array([number_of.get(word, UNKNOWN) for word in corpus.words], dtype=np.int32)[corpus.word[nodes]]
-    single = is_single(corpus, nodes)
-    taken = known.copy()
-    taken[single] = as_new_words(corpus, nodes[single], is_first[single], number_of)
-    tags, tag_of_token = np.unique(corpus.label[nodes], return_inverse=True)
-    word_class = most_frequent(
-        np.concatenate([known, taken]), np.concatenate([tag_of_token, tag_of_token]), len(vocabulary), len(tags)
-    )
-    classes = classes_of(taken, word_class, len(tags))
-    starts, ends = node_spans(corpus)
+    spans = TrainingSpans.of(corpus, vocabulary)
     sentences = []
     for first_node, last_node in pairwise(corpus.tree_start.tolist()):
-        first, last = starts[first_node], ends[first_node]
+        first, last = spans.starts[first_node], spans.ends[first_node]
         is_node = np.zeros((last - first + 1, last - first + 1), dtype=np.uint8)
-        is_node[starts[first_node:last_node] - first, ends[first_node:last_node] - first] = 1
-        sentences.append((taken[first:last], classes[first:last], is_node))
+        is_node[spans.starts[first_node:last_node] - first, spans.ends[first_node:last_node] - first] = 1
+        sentences.append((spans.words[first:last], spans.classes[first:last], is_node))
+    weights = learn_weights(spans.n_classes, sentences, N_EPOCHS, random_orders(len(sentences)))
+    return CellClosing(spans.word_class, spans.n_classes, *weights)
+
+
+def random_orders(n_sentences: int) -> list[list[int]]:
+    """The order of sentences in every epoch."""
     random = np.random.Generator(np.random.PCG64(0))
-    order: list[Sequence[int]] = [random.permutation(len(sentences)).tolist() for _ in range(N_EPOCHS)]
-    return CellClosing(word_class, len(tags), *learn_weights(len(tags), sentences, N_EPOCHS, order))
+    return [random.permutation(n_sentences).tolist() for _ in range(N_EPOCHS)]
 
 
 def is_single(corpus: FlatCorpus, nodes: np.ndarray) -> np.ndarray:

@@ -16,6 +16,7 @@ from tsgkit._messages import counted
 from tsgkit.errors import ArchiveError
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.models._closing import CellClosing
+from tsgkit.models._span_labels import SpanLabels
 from tsgkit.treebank import FlatCorpus, Preparation
 from tsgkit.treebank._binarize import undo_label
 
@@ -24,6 +25,8 @@ VERSION = 1
 MAX_STAGES = 64
 # What the names of the arrays of cell closing begin with.
 CLOSING = "closing."
+# ... and those of the labels of spans.
+SPAN_LABELS = "span_labels."
 
 
 @dataclass(repr=False)
@@ -68,6 +71,8 @@ class Model:
         The training trees, where the model keeps them to show what it found where.
     closing : CellClosing, optional
         Which spans of a sentence hardly ever have a node. Files of earlier versions have none: all spans are looked at.
+    span_labels : SpanLabels, optional
+        Which labels the words around its ends give a span, if the model learns that.
 
     Examples
     --------
@@ -87,6 +92,7 @@ class Model:
     state: dict[str, np.ndarray] = field(default_factory=dict)
     corpus: FlatCorpus | None = None
     closing: CellClosing | None = None
+    span_labels: SpanLabels | None = None
 
     @property
     def grammar(self) -> WeightedGrammar:
@@ -131,6 +137,8 @@ class Model:
             arrays.update({f"corpus.{name}": array for name, array in corpus_arrays.items()})
         if self.closing is not None:
             arrays.update({f"{CLOSING}{name}": array for name, array in self.closing.to_parts().items()})
+        if self.span_labels is not None:
+            arrays.update({f"{SPAN_LABELS}{name}": array for name, array in self.span_labels.to_parts().items()})
         return header, arrays
 
     @classmethod
@@ -156,7 +164,10 @@ class Model:
         corpus = read_corpus(header.get("corpus"), parts_of(arrays, "corpus."), preparation, path)
         of_closing = parts_of(arrays, CLOSING)
         closing = CellClosing.from_parts(of_closing, len(stages[-1].grammar.words), path) if of_closing else None
-        return cls(header["model"], preparation, stages, header["info"], parts_of(arrays, "state."), corpus, closing)
+        of_labels, n_labels = parts_of(arrays, SPAN_LABELS), len(stages[-1].grammar.labels)
+        labels = SpanLabels.from_parts(of_labels, n_labels, closing, path) if of_labels else None
+        state = parts_of(arrays, "state.")
+        return cls(header["model"], preparation, stages, header["info"], state, corpus, closing, labels)
 
 
 class Trained(Protocol):

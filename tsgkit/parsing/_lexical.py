@@ -64,6 +64,9 @@ class SentenceEntries:
         The brackets that trees must have, for every grammar; empty if there are none.
     brackets : list of GivenBracket
         The same, as given.
+    weigh : callable, optional
+        ``weigh(forest, own_labels=None)`` multiplies posteriors by the odds of labels, as
+        `tsgkit.models._span_labels.SpanLabels.weigh` does.
     """
 
     def __init__(
@@ -72,9 +75,10 @@ class SentenceEntries:
         open_cells: OpenCells | Callable[[], OpenCells | None] | None = None,
         constraints: Sequence[Constraints] = (),
         brackets: Sequence[GivenBracket] = (),
+        weigh: Callable[..., None] | None = None,
     ) -> None:
         self.by_grammar, self.cells = list(by_grammar), open_cells
-        self.constraints, self.brackets = list(constraints), list(brackets)
+        self.constraints, self.brackets, self.weigh = list(constraints), list(brackets), weigh
 
     def __getitem__(self, number: int) -> Entries:
         found = self.by_grammar[number]

@@ -5,11 +5,13 @@ With ``q(r)`` the posterior probability that the treebank rule ``r`` is in the t
 * ``mpd``: the tree of the most probable derivation;
 * ``mpp``: the most probable tree, argmax_t sum_{d of t} P(d), among those with the best derivations;
 * ``mer``: the most expected rules, argmax_t sum_{r in t} q(r);
-* ``max-rule``: argmax_t prod_{r in t} q(r);
-* ``mpp-sampled``, ``mer-sampled``, ``max-rule-sampled``: the same with shares of sampled derivations.
+* ``max-rule``: argmax_t prod_{r in t} q(r) o(r), where ``o(r)`` is the odds of the label of a rule with two children to
+  the power of `span_power`, if the model knows the labels of spans (`tsgkit.models._span_labels`), and 1 otherwise;
+* ``mpp-sampled``, ``mer-sampled``, ``max-rule-sampled``: the same with shares of sampled derivations, and without o.
 
 A tree's *share* of its objective is its part of the sum over all trees: of P(d) or P(t), which makes it a probability
-given the words, or of prod q(r). With ``mer`` it is its part of all expected rules, sum_{r in t} q(r) / sum_r q(r).
+given the words, or of prod q(r) o(r). With ``mer`` it is its part of all expected rules, that is
+sum_{r in t} q(r) / sum_r q(r).
 """
 
 import math
@@ -90,7 +92,12 @@ def most_frequent_tree(search: "Search", k: int) -> list["Candidate"]:
 
 
 def best_by_rules(
-    search: "Search", k: int, *, product: bool, worth: Callable[[Forest], ArrayLike] | None = None
+    search: "Search",
+    k: int,
+    *,
+    product: bool,
+    by_spans: bool = False,
+    worth: Callable[[Forest], ArrayLike] | None = None,
 ) -> list["Candidate"]:
     """The trees whose rules have the largest sum or product.
 
@@ -100,11 +107,15 @@ def best_by_rules(
     k : int
     product : bool
         Whether to multiply; otherwise to add.
+    by_spans : bool
+        Whether posteriors are multiplied by the odds of labels first, if there is a model of these.
     worth : callable, optional
         What every rule of a `tsgkit._forest.Forest` is worth, above 0; unless given, its posterior, which is exact or
         sampled as the objective needs.
     """
     forest = search.forest()
+    if by_spans:
+        search.weigh(forest)
     if worth is not None and not forest.is_over_budget:
         limit = forest.limit
         forest = Forest(forest.n_words, forest.n_labels, forest.rules, worth(forest), n_states=forest.n_states)
@@ -164,7 +175,7 @@ MPP = Objective("mpp", Needs.VITERBI, most_probable_tree, has_log_weights=True)
 MPP_SAMPLED = Objective("mpp-sampled", Needs.SAMPLES, most_frequent_tree)
 MER = Objective("mer", Needs.POSTERIORS, most_expected_rules)
 MER_SAMPLED = Objective("mer-sampled", Needs.SAMPLES, most_expected_rules)
-MAX_RULE = Objective("max-rule", Needs.POSTERIORS, largest_product)
+MAX_RULE = Objective("max-rule", Needs.POSTERIORS, partial(largest_product, by_spans=True))
 MAX_RULE_SAMPLED = Objective("max-rule-sampled", Needs.SAMPLES, largest_product)
 
 OBJECTIVES: Registry[Objective] = _plugins.OBJECTIVES

@@ -188,7 +188,9 @@ class Parser(SentenceParser):
         given_tags = [(start, label) for label, start, end in brackets if label is not None and end == start + 1]
         by_grammar = [partial(table.entries, symbols, tags, self.settings.tags, given_tags) for table in self._tables]
         constraints = [each.constraints(brackets, len(symbols)) for each in self._automata] if brackets else []
-        return SentenceEntries(by_grammar, partial(self._open_cells, symbols), constraints, brackets)
+        return SentenceEntries(
+            by_grammar, partial(self._open_cells, symbols), constraints, brackets, self._weighing(symbols)
+        )
 
     @cached_property
     def _automata(self) -> list[LabelAutomata]:
@@ -205,6 +207,13 @@ class Parser(SentenceParser):
         if closing is None or not self.settings.closes_cells or len(self._tables) == 1:
             return None
         return closing.open_cells(self._tables[-1].grammar_numbers(symbols), self.settings.closing)
+
+    def _weighing(self, symbols: SentenceWords) -> Callable[..., None] | None:
+        """What multiplies posteriors by the odds of labels, if the model knows these and the settings ask."""
+        labels, power = self.model.span_labels, self.settings.span_power
+        if labels is None or power == 0.0:
+            return None
+        return partial(labels.weigh, words=self._tables[-1].grammar_numbers(symbols), power=power)
 
     def _random(self, number: int) -> np.random.Generator:
         """The random numbers of a sentence."""

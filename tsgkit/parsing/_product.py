@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 from nltk.tree import Tree
 
+from tsgkit._forest import Forest
 from tsgkit._pruning import Mask, Projection
 from tsgkit._work_limit import WorkLimit
 from tsgkit.errors import OutOfTimeError, UsageError
@@ -215,7 +216,8 @@ class ProductParser(SentenceParser):
             return None
         mean_log = partial(self._mean_log, entries=entries, has_vote=[vote is not None for vote in votes])
         root_label = self._label_maps[0][first.model.grammar.label[first.model.grammar.root]]
-        ballot = Ballot(valid, len(self._labels), int(root_label), mean_log, limit, shares)
+        weigh = partial(self._weigh, entries)
+        ballot = Ballot(valid, len(self._labels), int(root_label), mean_log, limit, shares, weigh)
         candidates = self._product.decide(ballot, k)[:k]
         if not candidates:
             return None
@@ -296,6 +298,13 @@ class ProductParser(SentenceParser):
             with member._engine() as engine:
                 logs.append(engine.tree_log_probability(own_rows, own_entries))
         return float(np.mean(logs)) if logs else -math.inf
+
+    def _weigh(self, entries: list[SentenceEntries], forest: Forest) -> None:
+        """Multiply posteriors by the odds of labels, as the first model sees them that has a model of these."""
+        for own_labels, own_entries in zip(self._own_labels, entries, strict=True):
+            if own_entries.weigh is not None:
+                own_entries.weigh(forest, own_labels)
+                return
 
     def _mean_posteriors(self, votes: Sequence[Vote]) -> dict[Bracket, float]:
         """The mean over models of every bracket's posterior; a model without a vote counts with 0."""

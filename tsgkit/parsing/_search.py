@@ -131,6 +131,11 @@ class Search:
         forest.limit = self.engine.chart.limit
         return forest
 
+    def weigh(self, forest: Forest) -> None:
+        """Multiply the posteriors of a forest by the odds of labels, if there is a model of these."""
+        if self.entries.weigh is not None:
+            self.entries.weigh(forest)
+
     def sampled_trees(self) -> list[tuple[float, np.ndarray]]:
         """The different trees of sampled derivations, each with its share of the samples.
 

@@ -16,6 +16,8 @@ THRESHOLD = 1e-3
 # The coarsest grammar knows least: what it prunes is a smaller share.
 COARSE_THRESHOLD = 3e-5
 CLOSING = 1e-3
+# More would let the grammar choose among equally good trees only.
+MOST_SPAN_POWER = 100.0
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,10 @@ class ParserSettings(Checked):
         a model has one grammar only, no span is closed.
     pruning : {"posterior", "max-marginal"}
         By which share.
+    span_power : float
+        With the objective ``max-rule``, and with a product of rules, the posterior of a rule is multiplied by the odds
+        of its label to this power, as a model of the words around the ends of its span sees them
+        (`tsgkit.models._span_labels`), if the model has one; 0 for the grammar alone.
     n_samples : int
         Derivations to draw for an objective that needs samples.
     n_candidates : int
@@ -79,6 +85,7 @@ class ParserSettings(Checked):
     coarse_threshold: float | None = None
     closing: float = CLOSING
     pruning: str = "posterior"
+    span_power: float = 1.0
     n_samples: int = 1000
     n_candidates: int = 100
     correct: bool = False
@@ -98,6 +105,8 @@ class ParserSettings(Checked):
         self.require("threshold", 0 <= self.pruning_threshold < 1, "must be at least 0 and below 1")
         self.require("coarse_threshold", 0 <= self.threshold_of(0) < 1, "must be at least 0 and below 1")
         self.require("closing", 0 <= self.closing < 1, "must be at least 0 and below 1")
+        most = MOST_SPAN_POWER
+        self.require("span_power", 0 <= self.span_power <= most, f"must be at least 0 and at most {most:g}")
         self.require("max_length", self.max_length is None or self.max_length >= 0, "must be at least 0")
         self.require("max_seconds", self.max_seconds is None or self.max_seconds > 0, "must be above 0")
         self.require_least(0, "seed")

@@ -1,7 +1,8 @@
 """How several models vote on a sentence: what each is asked, and which tree has the most votes.
 
-With ``q_m(r)`` the posterior of the treebank rule ``r`` under model ``m``, a product of rules is argmax_t prod_m
-prod_{r in t} q_m(r), a product of trees argmax_t prod_m P_m(t), over the best trees of all models.
+With ``q_m(r)`` the posterior of the treebank rule ``r`` under model ``m``, and ``o(r)`` the odds of its label
+(`tsgkit.parsing._objectives`), a product of rules is argmax_t prod_{r in t} o(r) [prod_m q_m(r)]^(1/M), a product of
+trees argmax_t prod_m P_m(t), over the best trees of all models.
 """
 
 import math
@@ -70,6 +71,8 @@ class Ballot:
         When to stop working at the sentence.
     shares : bool
         Whether candidates are to have their shares of the objective, too.
+    weigh : callable
+        ``weigh(forest)`` multiplies posteriors by the odds of labels, if there is a model of these.
     """
 
     votes: list[Vote]
@@ -77,7 +80,8 @@ class Ballot:
     root_label: int
     mean_log: Callable[[np.ndarray], float]
     limit: WorkLimit
-    shares: bool = False
+    shares: bool
+    weigh: Callable[[Forest], None]
 
     @property
     def log_total(self) -> float:
@@ -117,12 +121,13 @@ def by_rules(ballot: Ballot, k: int) -> list[Candidate]:
     """The best trees by the product of rule posteriors.
 
     A rule that a model does not have counts there with the smallest posterior that forests keep. A tree's share is
-    that of the geometric mean over models of its product of posteriors.
+    that of the geometric mean over models of its product of posteriors, with the odds of labels.
     """
     n_votes = len(ballot.votes)
     forests = [(vote.forest, vote.label_map) for vote in ballot.votes if vote.forest is not None]
     forest = product_of(ballot.n_labels, forests, SMALLEST_POSTERIOR)
     forest.limit = ballot.limit
+    ballot.weigh(forest)
     found = [
         Candidate(rows, score * n_votes, partial(ballot.mean_log, rows))
         for rows, score in best_of_forest(forest, k, product=True, root=ballot.root_label)
