@@ -237,6 +237,14 @@ def test_presets(tsgkit, tmp_path):
     assert "neither a file nor one of" in tsgkit("prepare", "--treebank=klingon", "-", code=2).stderr
 
 
+@pytest.mark.parametrize(("word", "other"), [("(", "-LRB-"), ("-LRB-", "("), ("{", "-LCB-"), ("1/2", r"1\/2")])
+def test_brackets_are_known_by_both_spellings(word, other):
+    """Treebanks in XML have brackets, and files of brackets that are prepared from them names of brackets."""
+    corpus = prepare([Tree("S", [Tree("P", [word]), Tree("N", ["a"])])], unknown=UnknownWords("one", 0))
+    preparation = preparation_of(corpus)
+    assert preparation.vocabulary_words([word, "a"]) == preparation.vocabulary_words([other, "a"]) == [word, "a"]
+
+
 def test_labels_are_restored(tsgkit, tmp_path):
     (tmp_path / "my.labels").write_text("tag PUNCT -> .\ntag N* -> N\n")
     (tmp_path / "bank").write_text(

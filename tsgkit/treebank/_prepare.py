@@ -6,7 +6,7 @@ parser into trees over the words of the input.
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError, TsgkitError
 from tsgkit.treebank._binarize import Binarization, undo_label
-from tsgkit.treebank._brackets import escape_symbol
+from tsgkit.treebank._brackets import escape_symbol, unescape_word
 from tsgkit.treebank._clean import Cleaning
 from tsgkit.treebank._flat import FlatCorpus
 from tsgkit.treebank._heads import HeadRules
@@ -102,9 +102,9 @@ class Preparation:
         """
         if self.lexicon is None:
             return list(sentence)
-        # Most treebanks escape brackets: a bracket that is not in the vocabulary is looked up by its name.
-        escaped = [word if word in self.lexicon.words else escape_symbol(word) for word in sentence]
-        return [self.lexicon.lookup(word, position) for position, word in enumerate(escaped)]
+        known = self.lexicon.words
+        spelled = [word if word in known else as_spelled(word, known) for word in sentence]
+        return [self.lexicon.lookup(word, position) for position, word in enumerate(spelled)]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -137,6 +137,18 @@ class Preparation:
             )
         except (KeyError, TypeError, ValueError, AttributeError, TsgkitError) as error:
             raise ValueError(f"the preparation is not one ({error})") from None
+
+
+def as_spelled(word: str, known: Container[str]) -> str:
+    """A word as the treebank spells it: many escape brackets, and files of brackets must, but others do not.
+
+    Examples
+    --------
+    >>> as_spelled("(", {"-LRB-"}), as_spelled("-LRB-", {"("}), as_spelled("(", set())
+    ('-LRB-', '(', '-LRB-')
+    """
+    escaped = escape_symbol(word)
+    return next((each for each in (escaped, unescape_word(word)) if each in known), escaped)
 
 
 def label_tables(values: Any) -> dict[str, dict[str, str]]:
