@@ -63,7 +63,8 @@ def constructor_parameters(compiled):
     first_line = (compiled.__doc__ or "").partition("\n")[0]
     found = re.fullmatch(rf"{compiled.__name__}\((.*)\)", first_line)
     parameters = []
-    for text in found[1].split(", ") if found and found[1] else []:
+    # Commas between brackets are those of arrays: float[:, ::1] weights.
+    for text in re.split(r", (?![^\[]*\])", found[1]) if found and found[1] else []:
         declaration, _, default = text.partition("=")
         parameters.append((declaration.split()[-1], "any", default or None))
     return [("self", "any", None), *parameters]

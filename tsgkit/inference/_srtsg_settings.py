@@ -39,7 +39,7 @@ class Schedule:
 
 # For treebanks with up to so many tokens; the last one for all that are larger.
 SMALL, LARGE = 30_000, 150_000
-SCHEDULES = ((SMALL, Schedule(4, 200, 300)), (LARGE, Schedule(4, 100, 300)), (math.inf, Schedule(5, 100, 200)))
+SCHEDULES = ((SMALL, Schedule(4, 200, 300)), (LARGE, Schedule(4, 100, 200)), (math.inf, Schedule(5, 100, 200)))
 
 
 def by_size() -> dict[str, str]:

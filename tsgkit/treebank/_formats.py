@@ -141,14 +141,14 @@ def first_of(first_lines: Iterable[str]) -> str:
 
 
 def recognised(first_lines: Iterable[str]) -> str:
-    """The name of the first reader that recognises a file, or else `FALLBACK`.
+    """The name of the first reader that recognises a file, or else `FALLBACK`; readers of other packages come first.
 
     Examples
     --------
     >>> recognised(["#FORMAT 3"]), recognised(["( (S (NP I) (VP ran)))"])
     ('export', 'brackets')
     """
-    for name in READERS.names:
+    for name in sorted(READERS.names, key=READERS.built_in.__contains__):
         try:
             recognise = READERS[name].recognise
         except UsageError as error:
