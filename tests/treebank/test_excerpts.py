@@ -57,6 +57,7 @@ def test_nothing_is_lost(formats, excerpt):
     clean = [load_preset(excerpt.preset).cleaning.apply(tree) for tree in trees]
     assert None not in clean
     assert sum(len(words(tree)) for tree in clean) == excerpt.n_words
+    assert [load_preset(excerpt.preset).cleaning.apply(tree) for tree in clean] == clean
     lines = (
         (formats / excerpt.name)
         .read_text(encoding=load_preset(excerpt.preset).encoding or "utf-8", errors="replace")

@@ -1,5 +1,7 @@
 """Presets: those of the package are whole and say where they come from; a user's file has the same form."""
 
+from dataclasses import replace
+
 import pytest
 from nltk.tree import Tree
 
@@ -142,3 +144,47 @@ def test_no_such_preset(tmp_path):
     (tmp_path / "a.toml").write_bytes(b"\xff")
     with pytest.raises(TreebankError, match="not UTF-8"):
         load_preset(tmp_path / "a.toml")
+
+
+LABELS = {
+    "cess": [
+        ("tag", "vmis3s0 da0ms0 Fpa np0000l Z Zp -NONE-", "vmi da Fpa np Z Zp -NONE-"),
+        ("phrase", "grup.nom.ms s.a.fs.x grup.nom.mp.1n sn.x.j sadv.j.1c-CC", "grup.nom s.a grup.nom sn sadv"),
+        ("phrase", "S* S*.j S.F.C*-CD.Q S*.co S.F.C*.co-CD S.F.AComp*.j.1c", "S S S.F.C S.co S.F.C.co S.F.AComp"),
+        (
+            "phrase",
+            "grup.a.ms.co s.a.mp.co-ATR S.co.j sn.co.1n-SUJ.p S.NF.P.j.co",
+            "grup.a.co s.a.co S.co sn.co S.NF.P.co",
+        ),
+        (
+            "phrase",
+            "sn-CPRED.SUJ S.NF.C-.NFn grup.verb morf.pron conj.subord-ET",
+            "sn S.NF.C grup.verb morf.pron conj.subord",
+        ),
+    ],
+    "sinica": [
+        ("tag", "Nab VH11 P21 DM PERIODCATEGORY -NONE-", "Na VH P DM PERIODCATEGORY -NONE-"),
+        (
+            "phrase",
+            "Nab-goal VH11 NP-agent VP‧的-property 得‧VP Caa ADV NP[+theme] N",
+            "Na VH NP VP‧的 得‧VP Ca ADV NP[+theme] N",
+        ),
+    ],
+    "icepahc": [("tag", "CONJ-1 N-D VBDI OTHER+WPRO-2 -NONE-", "CONJ N-D VBDI OTHER+WPRO -NONE-")],
+    "ctb": [("tag", "NR-PN NN-SHORT -NONE- VV", "NR NN -NONE- VV"), ("phrase", "NP-PN-SBJ WHNP-1", "NP WHNP")],
+    "floresta": [("phrase", "STA+fcl SUBJ+np", "fcl np"), ("tag", "H+n P<+prop {", "n prop -LRB-")],
+}
+
+
+@pytest.mark.parametrize("name", LABELS)
+def test_labels_of_a_preset(name):
+    """What they become, and that cleaning a clean tree changes nothing."""
+    cleaning = load_preset(name).cleaning
+    for kind, old, new in LABELS[name]:
+        found = []
+        for label in old.split():
+            wrapped = Tree(label, ["w"]) if kind == "tag" else Tree(label, [Tree("A", ["w"])])
+            clean = replace(cleaning, empty_tags=(), root="").apply(Tree("X", [wrapped, Tree("A", ["w"])]))
+            assert replace(cleaning, empty_tags=(), root="").apply(clean) == clean
+            found.append(clean[0].label())
+        assert found == new.split()

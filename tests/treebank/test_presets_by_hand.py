@@ -207,7 +207,8 @@ def test_tiger(tmp_path):
 def test_tiger_in_export_format(tmp_path):
     rows = ["#FORMAT 4", "#BOS 1 0 1098266456 1 %% @SB2AV@", "Süß\tsüß\tADJD\tPos\tMO\t500"]
     rows += ["ist\tsein\tVAFIN\t3.Sg\tHD\t500", ".\t--\t$.\t--\t--\t0", "#500\t--\tS\t--\t--\t0", "#EOS 1", ""]
-    (tree,), _, _ = prepared(tmp_path, "tiger", "\n".join(rows), "tiger.export", "iso-8859-1", encoding="iso-8859-1")
+    (tree,), _, _ = prepared(tmp_path, "tiger", "\n".join(rows), "tiger.export", "iso-8859-1")
+    assert (tree,) == tuple(prepared(tmp_path, "tiger", "\n".join(rows), "tiger.export", "utf-8")[0])
     assert tree == "(TOP (S (ADJD Süß) (VAFIN ist)) ($. .))"
 
 
@@ -226,8 +227,7 @@ def test_ftb(tmp_path):
 
 @pytest.mark.parametrize(("file", "encoding"), [("chtb_001.fid", "gb18030"), ("chtb_0001.nw", "utf-8")])
 def test_ctb(tmp_path, file, encoding):
-    options = {"encoding": encoding} if encoding != "utf-8" else {}
-    (headline, tree), (_, heads), deleted = prepared(tmp_path, "ctb", CTB, file, encoding, **options)
+    (headline, tree), (_, heads), deleted = prepared(tmp_path, "ctb", CTB, file, encoding)
     assert headline == "(TOP (FRAG (NR 花园) (NN 消息)))"
     assert tree == (
         "(TOP (IP (NP (NR 王) (NN 园丁)) (VP (ADVP (AD 昨天)) (VP (VV 摘) (AS 了) (NP (QP (CD 三) (CLP (M 个)))"

@@ -1,5 +1,6 @@
-"""Sources of trees: what share may be bad, and what comes from NLTK."""
+"""Sources of trees: what share may be bad, what comes from NLTK, and files that are not as their preset says."""
 
+import gzip
 from types import SimpleNamespace
 
 import nltk.corpus
@@ -9,8 +10,9 @@ from nltk.corpus.reader.dependency import DependencyCorpusReader
 from nltk.tree import Tree
 
 from tsgkit.errors import TreebankError
-from tsgkit.treebank import read_trees
+from tsgkit.treebank import read_trees, write_trees
 from tsgkit.treebank._brackets import format_tree
+from tsgkit.treebank._presets import load_preset
 from tsgkit.treebank._sources import lost_share, require_share
 
 GOOD, BAD = "(S (A b))\n", "(S (A b) c)\n"
@@ -122,3 +124,69 @@ def test_corpora_without_trees():
     for name in ("words", "stopwords"):
         with pytest.raises(TreebankError, match=f"nltk:{name}: "):
             list(read_trees(f"nltk:{name}"))
+
+
+SPANISH = "(S (A b b))\n" * 3 + "(S (A \xe9 \xe9))\n" * 200
+
+
+@pytest.mark.parametrize("encoding", ["iso-8859-1", "utf-8", "utf-8-sig"])
+def test_the_encoding_of_a_preset_is_checked(tmp_path, encoding):
+    path = tmp_path / "a.tbf"
+    path.write_bytes(SPANISH.encode(encoding))
+    assert [tree[0][0] for tree in read_trees(path, treebank="cess")] == ["b"] * 3 + ["\xe9"] * 200
+
+
+def test_an_encoding_that_is_given_is_not_checked(tmp_path):
+    (tmp_path / "a.tbf").write_bytes(SPANISH.encode())
+    words = [tree[0][0] for tree in read_trees(tmp_path / "a.tbf", treebank="cess", encoding="iso-8859-1")]
+    assert words == ["b"] * 3 + ["\xc3\xa9"] * 200
+
+
+def test_a_file_in_two_encodings(tmp_path):
+    path = tmp_path / "a.tbf"
+    path.write_bytes(SPANISH.encode() + SPANISH.encode("iso-8859-1"))
+    with pytest.raises(
+        TreebankError, match=r"a\.tbf:207:7: not valid utf-8: byte 0xe9; .* iso-8859-1, the encoding of the"
+    ):
+        list(read_trees(path, treebank="cess"))
+    # One line of which the bytes could be UTF-8 decides nothing.
+    path.write_bytes("(S (A \xc3\xa9 b))\n(S (A \xe9 \xe9))\n".encode("iso-8859-1"))
+    assert [tree[0][0] for tree in read_trees(path, treebank="cess")] == ["\xc3\xa9", "\xe9"]
+
+
+def test_lines_before_a_damage_are_read(tmp_path):
+    """The lines that decide on the encoding are read before they are given on."""
+    packed = gzip.compress(SPANISH.encode("iso-8859-1"), mtime=0)
+    path = tmp_path / "a.tbf"
+    path.write_bytes(packed[:-8] + bytes(8))
+    trees = read_trees(path, treebank="cess")
+    assert [next(trees)[0][0] for _ in range(150)][-1] == "\xe9"
+    with pytest.raises(TreebankError, match="damaged or cut short"):
+        list(trees)
+
+
+@pytest.mark.parametrize("preset", ["alpino", "genia", "ftb", "negra", "sinica", "tiger"])
+def test_prepared_files_are_read_with_the_preset(tmp_path, preset):
+    """Brackets are read as such where a preset expects something else, but not where the user does."""
+    path = tmp_path / "prepared.mrg"
+    path.write_text("(TOP (S (NP (N Ã¤pfel)) (V essen)))\n", encoding="utf-8")
+    (tree,) = read_trees(path, treebank=preset)
+    assert format_tree(tree) == "(TOP (S (NP (N Ã¤pfel)) (V essen)))"
+    name = load_preset(preset).format
+    if name != "auto":
+        with pytest.raises(TreebankError):
+            list(read_trees(path, treebank=preset, format=name))
+
+
+def test_another_format_than_that_of_the_preset(tmp_path):
+    trees = [Tree.fromstring("(S (NP (N a)) (VP (V b)))")]
+    for writer in ("export", "tigerxml"):
+        for preset in ("cess", "alpino", "negra"):
+            write_trees(trees, tmp_path / "a", writer)
+            if (writer, preset) != (
+                "tigerxml",
+                "alpino",
+            ):  # XML of both kinds: its elements must be those of the preset
+                assert list(read_trees(tmp_path / "a", treebank=preset)) == trees
+    with pytest.raises(TreebankError, match="there is no element <alpino_ds>"):
+        list(read_trees(tmp_path / "a", treebank="alpino"))

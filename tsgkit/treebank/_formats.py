@@ -46,6 +46,8 @@ class ReadOptions:
         Values of the options that only this reader has.
     is_encoding_assumed : bool
         Whether the encoding is that of a preset, and not given by the user.
+    is_format_assumed : bool
+        Whether the format is that of a preset, and not given by the user.
 
     Examples
     --------
@@ -62,6 +64,7 @@ class ReadOptions:
     reattached: list[str] | None = None
     named: Mapping[str, str] = field(default_factory=dict)
     is_encoding_assumed: bool = False
+    is_format_assumed: bool = False
 
     def skip(self, error: TreebankError) -> None:
         """Leave out a bad tree: record its error, or raise it if bad trees are not to be skipped."""

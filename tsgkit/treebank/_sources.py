@@ -3,11 +3,9 @@
 First stage of the flow. `read_trees` streams: it holds one tree at a time (and, for a folder, the names of its files).
 """
 
-import codecs
 import fnmatch
 import glob
 import os
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -26,12 +24,12 @@ from tsgkit._files import (
     lines_of,
     open_binary,
     open_output,
-    require_text,
 )
 from tsgkit._messages import kind_of
 from tsgkit._overwriting import note_input
-from tsgkit._streams import BYTE_ORDER_MARK, FirstLines
+from tsgkit._streams import FirstLines
 from tsgkit.errors import TreebankError, TsgkitError, UsageError
+from tsgkit.treebank._decoding import DAMAGED, decoded
 from tsgkit.treebank._formats import (
     AUTO,
     ENCODING,
@@ -67,12 +65,6 @@ SPLITS = ("train", "dev", "test")
 Source = str | os.PathLike[str]
 # Whatever trees can be given as: trees, strings of brackets, or sources.
 Trees: TypeAlias = Source | Tree | Iterable[Source | Tree]
-NOT_TEXT = {"\0": "a NUL character, as in UTF-16 and in damaged files"}
-BAD_CHARACTER = re.compile("[\ud800-\udfff\0]")
-LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
-# Byte order marks that a file in another encoding must not begin with.
-MARKS = {codecs.BOM_UTF8: "UTF-8", codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
-DAMAGED = "the compressed file is damaged or cut short"
 # Beginnings of files that are not read.
 DECOMPRESS = "decompress it, or compress it with gzip or xz"
 ARCHIVES = {
@@ -176,7 +168,7 @@ def with_preset(format: str, options: ReadOptions, preset: Preset | None) -> tup
     if preset is None:
         return format, options
     if format == AUTO:
-        format, options = preset.format, replace(options, named=preset.options)
+        format, options = preset.format, replace(options, named=preset.options, is_format_assumed=True)
     elif format == preset.format:
         options = replace(options, named={**preset.options, **options.named})
     reattached = [] if preset.continuous and options.reattached is None else options.reattached
@@ -244,6 +236,8 @@ def read_open(file: BinaryIO, path: str, format: str, options: ReadOptions) -> I
     """The trees of an open file, which errors call `path`."""
     first_lines = FirstLines(file, options.encoding or ENCODING)
     name = recognised(first_lines) if format == AUTO else format
+    if options.is_format_assumed and name not in (AUTO, other := recognised_instead(name, first_lines)):
+        name, options = other, replace(options, named={})
     next(iter(first_lines), None)  # takes the first line
     require_no_archive(b"".join(first_lines.taken[:1]), path)
     if format == AUTO and name == FALLBACK and is_unknown_xml(first_lines):
@@ -251,9 +245,11 @@ def read_open(file: BinaryIO, path: str, format: str, options: ReadOptions) -> I
         raise TreebankError(f"XML of a kind that is not known; --format names a reader: {known}", path, 1)
     reader = READERS[name]
     chosen = replace(options, named=named_options(reader, name, options.named))
+    if reader.is_binary and options.is_encoding_assumed:  # the file names its own
+        chosen = replace(chosen, encoding=None)
     if not reader.is_binary:
-        is_assumed = options.is_encoding_assumed
-        lines = decoded(first_lines.all_lines(), path, options.encoding or ENCODING, is_assumed=is_assumed)
+        encoding = options.encoding or ENCODING
+        lines = decoded(first_lines.all_lines(), path, encoding, is_assumed=options.is_encoding_assumed)
         yield from reader.read(map(options.normalised, lines) if options.nfc else lines, path, chosen)
         return
     try:
@@ -262,6 +258,18 @@ def read_open(file: BinaryIO, path: str, format: str, options: ReadOptions) -> I
         raise TreebankError(f"{DAMAGED} ({error})", path) from None
     except TooLongError as error:
         raise TreebankError(str(error), path) from None
+
+
+def recognised_instead(name: str, first_lines: Iterable[str]) -> str:
+    """The format of a file that is plainly not in the format of a preset, such as brackets where XML is expected.
+
+    So the files that `tsgkit prepare` wrote are read with the preset of the treebank, too.
+    """
+    found = recognised(first_lines)
+    if found != FALLBACK:
+        return name if READERS[found].is_binary and READERS[name].is_binary else found
+    is_bracket = first_of(first_lines).lstrip().startswith("(")
+    return found if is_bracket and READERS[name].recognise is not None else name
 
 
 def is_unknown_xml(first_lines: Iterable[str]) -> bool:
@@ -315,66 +323,6 @@ def decode_lines(path: str, encoding: str) -> Iterator[str]:
     """The lines of a file as text; errors name the line."""
     with open_binary(path) as file:
         yield from decoded(lines_of(file), path, encoding)
-
-
-def decoded(lines: Iterable[bytes], path: str, encoding: str, *, is_assumed: bool = False) -> Iterator[str]:
-    """Lines of the file `path` as text, decoded one by one so that an error names the line.
-
-    An encoding that is assumed, and not the user's, is checked: a first line beyond ASCII that is UTF-8 contradicts it.
-    """
-    number = 0
-    try:
-        is_checked = not is_assumed or codecs.lookup(encoding).name == ENCODING
-        for line in lines:
-            number += 1
-            if number == 1:
-                require_text(line, path)
-                require_no_mark(line, path, encoding)
-            if not is_checked and not line.isascii():
-                is_checked = True
-                require_not_utf8(line, path, number, encoding)
-            text = line.decode(encoding)
-            if bad := BAD_CHARACTER.search(text):
-                what = NOT_TEXT.get(bad[0], "half a character")
-                message = f"not text in {encoding}: {what}; is another encoding right?"
-                raise TreebankError(message, path, number, bad.start() + 1)
-            text = text.removeprefix(BYTE_ORDER_MARK) if number == 1 else text
-            if "\r" not in text or text.find("\r") == len(text) - 2:
-                yield text
-                continue
-            for piece in LINE.findall(text):  # carriage returns alone end lines, too
-                yield piece
-                number += 1
-            number -= 1
-    except UnicodeDecodeError as error:
-        problem = f"not valid {encoding}: byte {error.object[error.start]:#04x}; is another encoding right?"
-        column = len(error.object[: error.start].decode(encoding, errors="replace")) + 1
-        raise TreebankError(problem, path, number, column) from None
-    except TooLongError as error:
-        raise TreebankError(str(error), path, number + 1) from None
-    except (LookupError, UnicodeError):  # a codec that is not for text
-        raise UsageError(f"encoding {encoding!r}: not known") from None
-    except DAMAGED_ARCHIVE as error:
-        raise TreebankError(f"{DAMAGED} ({error})", path, number + 1) from None
-
-
-def require_no_mark(line: bytes, path: str, encoding: str) -> None:
-    """Raise an error if a file begins with the byte order mark of another encoding."""
-    name = codecs.lookup(encoding).name
-    for mark, marked in MARKS.items():
-        if line.startswith(mark) and not name.startswith(marked.lower()):
-            remedy = "--encoding=utf-8 reads it" if marked == "UTF-8" else "convert it to UTF-8"
-            raise TreebankError(f"not {encoding}: the file begins with the mark of {marked}; {remedy}", path, 1, 1)
-
-
-def require_not_utf8(line: bytes, path: str, number: int, encoding: str) -> None:
-    """Raise an error if a line beyond ASCII is valid in UTF-8, which text in another encoding hardly ever is."""
-    try:
-        line.decode(ENCODING)
-    except UnicodeDecodeError:
-        return
-    problem = f"not {encoding}, the encoding of the preset: this line is UTF-8; --encoding=utf-8 reads it"
-    raise TreebankError(f"{problem}, --encoding={encoding} insists", path, number)
 
 
 def read_nltk(
