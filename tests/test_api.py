@@ -217,6 +217,18 @@ def test_a_string_is_not_a_sentence(cfg, given):
         cfg.parse(["a", None])
 
 
+def test_a_text_is_not_a_word(cfg):
+    for call in (
+        lambda: cfg.parse(["El grupo"]),
+        lambda: cfg.predict([["I", "ran"], ["El grupo"]]),
+        lambda: tsgkit.parse([["El grupo"]], cfg),
+        lambda: ProductParser([cfg.model, cfg.model]).parse_one(["El grupo"]),
+    ):
+        with pytest.raises(UsageError, match=r"the only word of the sentence is 'El grupo'; .* 'El grupo'\.split\(\)$"):
+            call()
+    assert cfg.parse(["1\u00a0000"]).tree.leaves() == ["1\u00a0000"]  # a no-break space is part of a word
+
+
 def test_trees_may_be_given_in_any_form(tmp_path):
     tree = Tree.fromstring(BRACKETS)
     path = tmp_path / "trees.mrg"

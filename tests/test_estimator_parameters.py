@@ -7,8 +7,11 @@ from dataclasses import fields
 import pytest
 
 from tsgkit import CFG, SRTSG, TSG, InsertionTSG, _estimator_parameters
+from tsgkit._api import ReadParameters
 from tsgkit._estimators import COMMON, ESTIMATORS
 from tsgkit.errors import SettingError
+from tsgkit.parsing._settings import ParserParameters, ParserSettings
+from tsgkit.treebank import read_trees
 
 TYPES = {
     CFG: _estimator_parameters.CommonParameters,
@@ -43,3 +46,21 @@ def test_every_parameter_is_described(make):
     assert [head.partition(" :")[0] for head in entries] == list(inspect.signature(make).parameters)
     assert all(description.strip().endswith((".", "it", "all")) for description in entries.values())
     assert "Examples\n--------\n>>> " in inspect.getdoc(make)
+
+
+def test_parameters_of_parsers_are_their_settings():
+    given, expected = typing.get_type_hints(ParserParameters), typing.get_type_hints(ParserSettings)
+    assert list(given) == [each.name for each in fields(ParserSettings)]
+    for name, kind in given.items():
+        plain = str if typing.get_origin(kind) is typing.Literal else kind
+        assert plain == expected[name], name
+        if typing.get_origin(kind) is typing.Literal:
+            with pytest.raises(SettingError, match=f"must be one of {', '.join(typing.get_args(kind))}"):
+                ParserSettings(**{name: "none of them"})
+
+
+def test_parameters_of_reading_are_those_of_the_reader():
+    keywords = [
+        each.name for each in inspect.signature(read_trees).parameters.values() if each.kind == each.KEYWORD_ONLY
+    ]
+    assert list(typing.get_type_hints(ReadParameters)) == keywords

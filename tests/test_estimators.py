@@ -15,6 +15,7 @@ from tsgkit.errors import NotFittedError, SettingError, UsageError
 from tsgkit.inference._loop import Run
 from tsgkit.inference.entry import MODELS
 from tsgkit.inference.recipes import RECIPES
+from tsgkit.parsing import ParserSettings
 from tsgkit.treebank import Binarization, UnknownWords
 
 ALL = (CFG, TSG, InsertionTSG, SRTSG)
@@ -54,6 +55,8 @@ def test_wrong_parameters():
         SRTSG(split=2)
     with pytest.raises(ValueError, match=r"TSG has no parameter 'zzz'$"):
         TSG().set_params(zzz=1)
+    with pytest.raises(TypeError, match=r"setting of the parser: parsing=tsgkit.ParserSettings\(span_power=...\)$"):
+        SRTSG(span_power=0.0)
     with pytest.raises(SettingError, match="splits 0: must be at least 1"):
         SRTSG(splits=0)
     model = SRTSG()
@@ -69,6 +72,12 @@ def test_parameters_are_kept_as_given():
     assert model.model.preparation.binarization == binarization
     assert model.model.preparation.lexicon.settings == unknown
     assert copy.deepcopy(model).model is model.model
+
+
+def test_a_repr_has_what_is_not_the_default():
+    parsing = ParserSettings(span_power=0.5, max_length=40)
+    assert repr(CFG(parsing=parsing)) == "CFG(parsing=ParserSettings(span_power=0.5, max_length=40))"
+    assert repr(ParserSettings()) == "ParserSettings()"
 
 
 def test_a_recipe_decides_what_is_not_given():

@@ -7,18 +7,16 @@ and the same results. Nothing is written to a file unless a path is given.
 import os
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import fields
-from typing import Any, Literal, Unpack, overload
+from typing import Any, Literal, TypedDict, Unpack, overload
 
 from nltk.tree import Tree
 
 from tsgkit._estimator_parameters import CommonParameters, InsertionParameters, SrtsgParameters, TsgParameters
 from tsgkit._estimators import CFG, SRTSG, TSG, Callback, Estimator, InsertionTSG, estimator_of
-from tsgkit._guesses import did_you_mean
 from tsgkit._messages import kind_of
 from tsgkit.drawing import Drawing
 from tsgkit.drawing._arcs import ArcDrawing
-from tsgkit.errors import UsageError
+from tsgkit.errors import TreebankError, UsageError
 from tsgkit.evaluation import Evaluation, Parameters
 from tsgkit.evaluation import evaluate as evaluate_lines
 from tsgkit.evaluation._evalb import parameter_warnings
@@ -27,7 +25,7 @@ from tsgkit.models._model import AnyModel, Model
 from tsgkit.parsing._base import Sentence, require_sentences
 from tsgkit.parsing._parse import Parse
 from tsgkit.parsing._product import parser_of
-from tsgkit.parsing._settings import ParserSettings
+from tsgkit.parsing._settings import ParserParameters, ParserSettings
 from tsgkit.raw_text import RawTextSettings
 from tsgkit.raw_text._in_memory import RawText
 from tsgkit.report._derivation import derivation_of
@@ -186,7 +184,7 @@ def parse(
     confidence: bool = False,
     threads: int = 1,
     brackets: Iterable[Sequence[GivenBracket]] | None = None,
-    **settings: Any,
+    **settings: Unpack[ParserParameters],
 ) -> list[Parse]:
     """Parse sentences, as ``tsgkit parse`` does.
 
@@ -226,10 +224,7 @@ def parse(
             raise UsageError(f"brackets for {len(given)} sentences, but there are {len(checked)}")
         checked = [(sentence[0], None, found) for sentence, found in zip(checked, given, strict=True)]
     models = list(model) if isinstance(model, Iterable) and not isinstance(model, str) else [model]
-    known = [each.name for each in fields(ParserSettings)]
-    if strays := [name for name in settings if name not in known]:
-        raise TypeError(f"parsers have no setting {strays[0]!r}{did_you_mean(strays[0], known)}")
-    parser = parser_of(models, ParserSettings(**settings))
+    parser = parser_of(models, ParserSettings().with_changes(**settings))
     return list(parser.parse_batch(checked, threads=threads, k=k, confidence=confidence))
 
 
@@ -284,7 +279,20 @@ def scored_trees(given: Any) -> Any:
     return found
 
 
-def read_trees(trees: Trees, **options: Any) -> list[Tree]:
+class ReadParameters(TypedDict, total=False):
+    """The options of `tsgkit.treebank.read_trees`."""
+
+    format: str
+    treebank: str | None
+    skipped: list[TreebankError] | None
+    max_bad: float
+    unescape: bool
+    nfc: bool
+    encoding: str | None
+    reattached: list[str] | None
+
+
+def read_trees(trees: Trees, **options: Unpack[ReadParameters]) -> list[Tree]:
     """Read trees from any source.
 
     Parameters

@@ -141,6 +141,8 @@ class Estimator:
         problem = f"{cls.__name__} has no parameter {name!r}"
         if others := cls._others_with(name):
             return f"{problem}, only {others}"
+        if name in (each.name for each in fields(ParserSettings)):
+            return f"{problem}; it is a setting of the parser: parsing=tsgkit.ParserSettings({name}=...)"
         guess = nearest(name, [known for each in (cls, *ESTIMATORS.values()) for known in each._param_names()])
         if not guess or guess in cls._param_names():
             return problem + (f"; did you mean {guess}?" if guess else "")

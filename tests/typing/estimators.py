@@ -15,3 +15,10 @@ tsgkit.SRTSG(split=3)  # type: ignore[call-arg]
 tsgkit.SRTSG(sites="bloked")  # type: ignore[arg-type]
 tsgkit.CFG(iterations=3)  # type: ignore[call-arg]
 tsgkit.InsertionTSG(process="dp", stacked=True, seed=1).sedd = 2  # type: ignore[attr-defined]
+
+MODEL = tsgkit.CFG().fit("village:dev")
+tsgkit.parse([["I", "ran"]], MODEL, objective="mer", span_power=0.5, max_length=None)
+tsgkit.parse([["I", "ran"]], MODEL, threshold="0")  # type: ignore[arg-type]
+tsgkit.parse([["I", "ran"]], MODEL, treshold=0.0)  # type: ignore[call-arg]
+tsgkit.Parser(MODEL, pruning="max-marginal").with_settings(tags="hrad")  # type: ignore[arg-type]
+tsgkit.read_trees("x.mrg", format="export", encodign="latin-1")  # type: ignore[call-arg]

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, Unpack
 
 from nltk.parse.api import ParserI
 from nltk.tree import ProbabilisticTree, Tree
@@ -24,9 +24,9 @@ from tsgkit.errors import UsageError
 from tsgkit.grammar import WeightedGrammar
 from tsgkit.models._model import Model
 from tsgkit.parsing._parse import Parse
-from tsgkit.parsing._settings import ParserSettings
+from tsgkit.parsing._settings import ParserParameters, ParserSettings
 from tsgkit.treebank._partial import GivenBracket
-from tsgkit.treebank._trees import same_tree
+from tsgkit.treebank._trees import SPACE, same_tree
 
 P = TypeVar("P", bound="SentenceParser")
 R = TypeVar("R")
@@ -39,12 +39,18 @@ WINDOW = 8
 def require_words(words: Sequence[str]) -> list[str]:
     """The words of a sentence as a list; a TypeError if it is a string, whose letters would be parsed as words.
 
+    A sentence of one word that has spaces is a text that is not split, and an error, too.
+
     Examples
     --------
     >>> require_words("El grupo")
     Traceback (most recent call last):
         ...
     TypeError: a sentence is a sequence of words, not the string 'El grupo'; split it into words
+    >>> require_words(["El grupo"])
+    Traceback (most recent call last):
+        ...
+    tsgkit.errors.UsageError: the only word of the sentence is 'El grupo'; split it, as in 'El grupo'.split()
     """
     if isinstance(words, str | bytes):
         raise TypeError(f"a sentence is a sequence of words, not the string {words!r}; split it into words")
@@ -56,6 +62,8 @@ def require_words(words: Sequence[str]) -> list[str]:
     for word in found:
         if not isinstance(word, str):
             raise TypeError(f"a sentence is a sequence of words, and {word!r} is not a string")
+    if len(found) == 1 and SPACE.search(found[0].strip()):
+        raise UsageError(f"the only word of the sentence is {found[0]!r}; split it, as in {found[0]!r}.split()")
     return found
 
 
@@ -157,7 +165,7 @@ class SentenceParser(ParserI, ABC):
         """
 
     @abstractmethod
-    def with_settings(self, settings: ParserSettings | None = None, **changes: Any) -> Self:
+    def with_settings(self, settings: ParserSettings | None = None, **changes: Unpack[ParserParameters]) -> Self:
         """A parser with the same models, which are shared, and other settings: these, or its own but for changes.
 
         Parameters

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager
 from functools import cached_property, partial
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 from nltk.tree import Tree
@@ -33,7 +33,7 @@ from tsgkit.parsing._objectives import OBJECTIVES, Needs, Objective
 from tsgkit.parsing._parse import Parse, fallback
 from tsgkit.parsing._rows import project, rows_of_tree, tree_of_rows
 from tsgkit.parsing._search import Candidate, LogCorrection, Search
-from tsgkit.parsing._settings import ParserSettings
+from tsgkit.parsing._settings import ParserParameters, ParserSettings
 from tsgkit.treebank._binarize import undo_label
 from tsgkit.treebank._clean import chain_parts
 from tsgkit.treebank._partial import GivenBracket, Span, by_span, require_brackets
@@ -71,7 +71,7 @@ class Parser(SentenceParser):
         settings: ParserSettings | None = None,
         *,
         correction: Correction | None = None,
-        **changes: Any,
+        **changes: Unpack[ParserParameters],
     ) -> None:
         self.settings = (settings or ParserSettings()).with_changes(**changes)
         self.model = model_of(model)
@@ -86,7 +86,7 @@ class Parser(SentenceParser):
         self._root = self._wrapped(self.model.grammar, []).label()
         self._idle_engines: queue.SimpleQueue[Engine] = queue.SimpleQueue()
 
-    def with_settings(self, settings: ParserSettings | None = None, **changes: Any) -> Self:
+    def with_settings(self, settings: ParserSettings | None = None, **changes: Unpack[ParserParameters]) -> Self:
         """A parser with the same model, which is shared, and other settings."""
         changed = sharing_copy(self)
         changed.settings = (settings or self.settings).with_changes(**changes)

@@ -8,7 +8,7 @@ import math
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from functools import partial
-from typing import Any, Self
+from typing import Self, Unpack
 
 import numpy as np
 from nltk.tree import Tree
@@ -27,7 +27,7 @@ from tsgkit.parsing._parse import Parse
 from tsgkit.parsing._parser import Parser, logs_of
 from tsgkit.parsing._rows import tree_of_rows
 from tsgkit.parsing._search import Search
-from tsgkit.parsing._settings import ParserSettings
+from tsgkit.parsing._settings import ParserParameters, ParserSettings
 from tsgkit.parsing._votes import Ballot, Product, Vote
 from tsgkit.treebank import Preparation
 from tsgkit.treebank._binarize import undo_label
@@ -74,7 +74,7 @@ class ProductParser(SentenceParser):
         self,
         models: Sequence[AnyModel],
         settings: ParserSettings | None = None,
-        **changes: Any,
+        **changes: Unpack[ParserParameters],
     ) -> None:
         self.settings = (settings or ParserSettings()).with_changes(**changes)
         if not models:
@@ -101,7 +101,7 @@ class ProductParser(SentenceParser):
         lexicons = [member.model.preparation.lexicon for member in self._members]
         self._same_vocabulary = [lexicons.index(lexicon) for lexicon in lexicons]
 
-    def with_settings(self, settings: ParserSettings | None = None, **changes: Any) -> Self:
+    def with_settings(self, settings: ParserSettings | None = None, **changes: Unpack[ParserParameters]) -> Self:
         """A product of the same models, which are shared, with other settings."""
         changed = sharing_copy(self)
         changed.settings = (settings or self.settings).with_changes(**changes)

@@ -3,10 +3,11 @@
 Between the command line, a job on a cluster or Python on one side and the engine on the other stands this one value.
 """
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, fields, replace
+from typing import Literal, TypedDict, Unpack
 
 from tsgkit._chart import DEFAULT_MAX_BYTES
+from tsgkit._guesses import did_you_mean
 from tsgkit._settings import Checked
 from tsgkit.parsing._objectives import OBJECTIVES, PRODUCTS, Needs
 
@@ -20,7 +21,27 @@ CLOSING = 1e-3
 MOST_SPAN_POWER = 100.0
 
 
-@dataclass(frozen=True)
+class ParserParameters(TypedDict, total=False):
+    """The fields of `ParserSettings`: what type checkers see where they are given by name."""
+
+    objective: str
+    product: str
+    threshold: float | None
+    coarse_threshold: float | None
+    closing: float
+    pruning: Literal["posterior", "max-marginal"]
+    span_power: float
+    n_samples: int
+    n_candidates: int
+    correct: bool
+    max_bytes: int
+    max_length: int | None
+    max_seconds: float | None
+    tags: Literal["none", "hard", "soft"]
+    seed: int
+
+
+@dataclass(frozen=True, repr=False)
 class ParserSettings(Checked):
     """How sentences are parsed.
 
@@ -72,7 +93,7 @@ class ParserSettings(Checked):
     >>> ParserSettings().objective
     'max-rule'
     >>> ParserSettings(objective="mpd").with_changes(seed=1)
-    ParserSettings(objective='mpd', ..., seed=1)
+    ParserSettings(objective='mpd', seed=1)
     >>> ParserSettings(threshold=2)
     Traceback (most recent call last):
         ...
@@ -114,15 +135,31 @@ class ParserSettings(Checked):
         has_samples = OBJECTIVES[self.objective].needs is Needs.SAMPLES
         self.require("correct", has_samples or not self.correct, "goes with an objective over samples, as mer-sampled")
 
-    def with_changes(self, **changes: Any) -> "ParserSettings":
+    def with_changes(self, **changes: Unpack[ParserParameters]) -> "ParserSettings":
         """The same settings but for these, checked again.
 
         Parameters
         ----------
         **changes
             Fields by name.
+
+        Examples
+        --------
+        >>> ParserSettings().with_changes(treshold=0.0)
+        Traceback (most recent call last):
+            ...
+        TypeError: parsers have no setting 'treshold'; did you mean threshold?
         """
+        known = [each.name for each in fields(self)]
+        if strays := [name for name in changes if name not in known]:
+            raise TypeError(f"parsers have no setting {strays[0]!r}{did_you_mean(strays[0], known)}")
         return replace(self, **changes)
+
+    def __repr__(self) -> str:
+        """The settings that are not the defaults."""
+        values = ((each, getattr(self, each.name)) for each in fields(self))
+        changed = (f"{each.name}={value!r}" for each, value in values if value != each.default)
+        return f"{type(self).__name__}({', '.join(changed)})"
 
     @property
     def pruning_threshold(self) -> float:
