@@ -106,3 +106,21 @@ def test_a_document_without_boundaries_is_one_sentence(model):
 def test_brackets_are_escaped(nlp):
     assert "(" not in nlp("He ran (away).")._.trees[0][2].replace("-LRB-", "").partition("away")[2][:1]
     assert "-LRB-" in next(nlp("He ran (away).").sents)._.parse_string
+
+
+def test_spaces_in_tokens_are_underscores(nlp):
+    """As of merged names, or of numbers in French."""
+    doc = spacy.tokens.Doc(nlp.vocab, words=["The", "old man", "smiled", "."])
+    doc[0].is_sent_start = True
+    nlp.get_pipe("tsgkit")(doc)
+    assert " old_man)" in doc[:]._.parse_string
+    assert [span.text for span in doc[:]._.constituents][-3:] == ["old man", "smiled", "."]
+
+
+def test_settings_of_the_parser(model):
+    pipeline = spacy.blank("en")
+    component = pipeline.add_pipe("tsgkit", config={"model": model, "settings": {"max_length": 3, "span_power": 0.0}})
+    assert component.settings == tsgkit.ParserSettings(max_length=3, span_power=0.0)
+    assert pipeline("I ran away again")._.trees[0][2].count("(") == 5  # flat
+    with pytest.raises(TypeError, match="parsers have no setting 'max_lenght'; did you mean max_length"):
+        pipeline.add_pipe("tsgkit", name="other", config={"settings": {"max_lenght": 3}})

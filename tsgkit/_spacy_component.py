@@ -21,7 +21,7 @@ from tsgkit.parsing._parser import Parser
 from tsgkit.parsing._settings import ParserSettings
 from tsgkit.treebank._brackets import escape_symbol
 from tsgkit.treebank._sources import read_trees
-from tsgkit.treebank._trees import is_preterminal
+from tsgkit.treebank._trees import SPACE, is_preterminal
 
 MODEL_FILE = "model"
 BATCH_SIZE = 100
@@ -269,18 +269,34 @@ def sentences_of(doc: Doc) -> list[tuple[int, int]]:
 
 
 def words_and_tags(doc: Doc, place: tuple[int, int]) -> tuple[list[str], list[str | None]]:
-    """The words of a sentence, and the tags that a tagger before this component gave them."""
+    """The words of a sentence, and the tags that a tagger before this component gave them.
+
+    Spaces in a token, as of merged names, are underscores in its word: those of a treebank have none.
+    """
     tokens = words_of(doc, *place)
-    return [doc[i].text for i in tokens], [doc[i].tag_ or None for i in tokens]
+    return ["_".join(SPACE.split(doc[i].text)) for i in tokens], [doc[i].tag_ or None for i in tokens]
 
 
 @Language.factory(
     "tsgkit",
     assigns=["doc._.trees", "span._.parse_string", "span._.labels", "span._.constituents"],
-    default_config={"model": None, "tags": ParserSettings.tags, "objective": ParserSettings.objective, "threads": 1},
+    default_config={
+        "model": None,
+        "tags": ParserSettings.tags,
+        "objective": ParserSettings.objective,
+        "settings": {},
+        "threads": 1,
+    },
 )
 def make_component(
-    nlp: Language, name: str, *, model: str | None, tags: str, objective: str, threads: int
+    nlp: Language,
+    name: str,
+    *,
+    model: str | None,
+    tags: str,
+    objective: str,
+    settings: dict[str, Any],
+    threads: int,
 ) -> TsgkitComponent:
     """The component, as spaCy makes it from its configuration.
 
@@ -295,8 +311,10 @@ def make_component(
         Whether to use the tags of a tagger before this component; those of the model's treebank are needed.
     objective : str
         Which tree is best, see `ParserSettings`.
+    settings : dict
+        Other fields of `ParserSettings`, by name.
     threads : int
         Threads for every batch; the result does not depend on it.
     """
-    settings = ParserSettings(tags=tags, objective=objective)
-    return TsgkitComponent(Parser(model, settings) if model is not None else None, settings, threads)
+    chosen = ParserSettings(tags=tags, objective=objective).with_changes(**settings)
+    return TsgkitComponent(Parser(model, chosen) if model is not None else None, chosen, threads)
