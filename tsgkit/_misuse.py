@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from tsgkit._guesses import did_you_mean
-from tsgkit._usage import OptionText, option_texts, patterns_and_rest
+from tsgkit._usage import OptionText, command_names, option_texts, patterns_and_rest, usage_text
 
 # What options of EVALB, the Berkeley parser and disco-dop are called here, by their names in lower case.
 ELSEWHERE = {
@@ -114,7 +114,7 @@ def take_long(word: str, rest: list[str], texts: Sequence[OptionText], given: Gi
     by_name = {each: text for text in texts for each in text.names if each.startswith("--")}
     matches = [name] if name in by_name else [each for each in by_name if each.startswith(name)]
     if not matches:
-        given.problem = f"no option {name}{meant(name, by_name)}"
+        given.problem = f"no option {name}{commands_with(name) or meant(name, by_name)}"
     elif len(matches) > 1:
         given.problem = f"{name} can be {', '.join(matches[:-1])} or {matches[-1]}"
     else:
@@ -135,6 +135,23 @@ def take_short(letters: str, rest: list[str], texts: Sequence[OptionText], given
             take_option(by_letter[letter], place + 1 < len(letters), rest, given)
             return
         given.options[by_letter[letter].long] += 1
+
+
+def commands_with(name: str) -> str:
+    """Which other commands have an option, as the end of a sentence; empty if none has.
+
+    Examples
+    --------
+    >>> commands_with("--splits"), commands_with("--product"), commands_with("--spilts")
+    ('; it is one of `tsgkit train`', '; it is one of `tsgkit parse`', '')
+    """
+    found = [
+        f"`tsgkit {command}`"
+        for command in command_names()
+        if any(name in text.names for text in option_texts(patterns_and_rest(usage_text(command))[1]))
+    ]
+    listed = " and ".join(filter(None, (", ".join(found[:-1]), found[-1]))) if found else ""
+    return f"; it is one of {listed}" if found else ""
 
 
 def meant(name: str, known: Iterable[str]) -> str:
