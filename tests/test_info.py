@@ -77,3 +77,12 @@ def test_outputs_of_all_commands(tsgkit, files):
     assert sentences["is"].startswith("text, not a treebank (words.txt:1:1: ")
     assert sentences["lines"] == 65
     assert scores["is"] == "parses with their scores, from `tsgkit parse --scores`"
+
+
+def test_models_beside_the_grammar_are_named(tsgkit, files):
+    options = ["--splits=1", "--split-iterations=3", "--joint-iterations=0", "--average=1", "--quiet"]
+    tsgkit("train", *options, "-o", "sr.model", "village:dev")
+    tsgkit("train", "--model=cfg", "-o", "c.model", "village:dev")
+    refined, counted = map(json.loads, tsgkit("info", "--json", "sr.model", "c.model").stdout.splitlines())
+    assert refined["parses with"] == "a model of the labels of spans"
+    assert "parses with" not in counted

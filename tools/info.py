@@ -46,6 +46,8 @@ FIRST_LINES = {
     r"\d+\t\d+\t": "parses with their scores, from `tsgkit parse --scores`",
 }
 MISSING = "there is no such file"
+# Only models with labels of spans have this array.
+SPAN_LABELS = "span_labels.weights"
 TITLES = {
     "model": "a trained model",
     "corpus": "a prepared corpus, for `tsgkit train`",
@@ -99,7 +101,11 @@ def archive_facts(path: str) -> dict[str, Any]:
         if value is not None:
             facts[name] = value
     rules = sum(shape[0] for name, shape in shapes.items() if is_finest_rule(name, header) and shape)
-    return facts | ({"rules": rules} if rules else {})
+    if rules:
+        facts["rules"] = rules
+    if SPAN_LABELS in shapes:
+        facts["parses with"] = "a model of the labels of spans"
+    return facts
 
 
 def part_of(header: dict[str, Any], name: str) -> dict[str, Any]:

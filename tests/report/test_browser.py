@@ -158,6 +158,7 @@ def test_type_parse_and_see_the_tree(page, trained):
     assert [each.text for each in page.all("#trees .head span")] == ["", "share", "probability"]
     for word in ("Share:", "Probability:", "★"):
         assert word in page.one("#trees-note").text
+    assert "odds" not in page.one("#trees-note").text  # as a tsg has no model of labels
     page.browser.picture("serve-tree")
 
 
@@ -493,6 +494,7 @@ def test_several_models(browser, trained):
         option.click()
         script = "return [...document.querySelectorAll('#why code')].some(code => /-[01]/.test(code.textContent))"
         page.wait(lambda: page.driver.execute_script(script))
+        assert "odds of its labels" in page.one("#trees-note").text
         assert browser.complaints() == []
         about = json.load(urllib.request.urlopen(f"{address}api/about"))
         assert len(about["models"]) == 2

@@ -135,6 +135,7 @@ def test_sections(paths, tmp_path, kind):
     for name in ("Sentences per second", "Rules of the grammar"):
         assert f"<dt>{name}</dt>" in summary
     assert "Trained on 312 trees with 4,295 words" in summary
+    assert ("parses with a model of the labels of spans" in summary) == kind.startswith("srtsg")
     for label in score.by_label()[:3]:
         assert f'<td class="text">{label.label}</td><td>{label.gold}</td>' in parts["labels"]
 

@@ -233,6 +233,11 @@ def test_other_ways_to_ask(services, ask):
     assert about["limits"] == {"words": 12, "bytes": 2000, "seconds": 30.0, "trees": 20}
 
 
+@pytest.mark.parametrize(("kind", "has_odds"), [("tsg", False), ("srtsg", True), ("product", True)])
+def test_it_is_said_whether_scores_have_odds_of_labels(services, kind, has_odds):
+    assert create_app(services[kind]).test_client().get("/api/about").get_json()["span_labels"] is has_odds
+
+
 def test_headers_keep_others_out(services):
     client = create_app(services["tsg"]).test_client()
     for path in ("/", "/tree.css", "/static/app.js", "/static/style.css", "/favicon.ico", "/api/about", "/nothing"):

@@ -166,6 +166,8 @@ class Report:
             text += f" with the seed {info['seed']}"
         if info.get("samples", 1) > 1:
             text += f"; the grammar is the mean of {info['samples']:,} samples"
+        if self.model.span_labels is not None:
+            text += ", and parses with a model of the labels of spans"
         return f"{text}. Made with tsgkit {info.get('tsgkit', __version__)}."
 
     @property

@@ -108,6 +108,7 @@ class ParseService:
         self.parser = parser_of(models, settings or ParserSettings(**SERVICE_CHANGES))
         self.derivers = [Deriver(model) for model in models]
         self.kinds = [model.kind for model in models]
+        self.has_span_labels = any(model.span_labels is not None for model in models)
         self.tokenizer = tokenizer_of(models[0])
         preparation = models[0].preparation
         self.cleaning = preparation.cleaning
@@ -121,7 +122,12 @@ class ParseService:
         """The models and limits of this service."""
         models = [{"name": name, "kind": kind} for name, kind in zip(self.names, self.kinds, strict=True)]
         limits = {"words": self.limits.max_length, "bytes": self.limits.max_body, "seconds": self.limits.timeout}
-        return {"models": models, "limits": {**limits, "trees": MAX_TREES}, "tokenization": self.tokenizer.name}
+        return {
+            "models": models,
+            "limits": {**limits, "trees": MAX_TREES},
+            "tokenization": self.tokenizer.name,
+            "span_labels": self.has_span_labels and self.parser.settings.span_power > 0,
+        }
 
     def examples(self) -> dict[str, Any]:
         """Sentences to begin with, and their gold trees."""

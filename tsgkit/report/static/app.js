@@ -179,7 +179,8 @@ function showList() {
   const { trees } = state.answer;
   const several = trees.length > 1;
   const likeliest = trees.reduce((best, each, rank) => ((each.probability ?? -1) > (trees[best].probability ?? -1) ? rank : best), 0);
-  find("trees-note").textContent = "Share: the tree's part of what the parser maximises, the product of the probabilities of its rules, over all trees. "
+  const odds = state.about?.span_labels ? " and of the odds of its labels, as a model of the words around each phrase sees them" : "";
+  find("trees-note").textContent = `Share: the tree's part of what the parser maximises, the product of the probabilities of its rules${odds}, over all trees. `
     + `Probability: of the whole tree given the words.${several ? " The parser chooses the tree with the largest share, whose parts are right most often. ★ marks the most probable tree." : ""}`;
   const head = make("div", { class: "head quiet", "aria-hidden": "true" }, make("span"), make("span", {}, "share"), make("span", {}, "probability"));
   find("trees").replaceChildren(head, ...trees.map((each, rank) => {
@@ -476,6 +477,7 @@ async function begin() {
   }
   try {
     const about = await (await fetch("/api/about")).json();
+    state.about = about;
     find("models").textContent = about.models.map((each) => `${each.name} (${each.kind})`).join(" × ");
     about.models.forEach((each, number) => find("model").append(make("option", { value: number }, each.name)));
     find("model-choice").hidden = about.models.length < 2;
