@@ -13,7 +13,10 @@ READERS: Registry[Any] = Registry(
     "tsgkit.readers",
     {
         name: f"tsgkit.treebank._{name}:READER"
-        for name in ("brackets", "export", "tigerxml", "alpino", "genia", "ftb", "sinica", "discbracket", "conllu")
+        for name in (
+            *("brackets", "export", "tigerxml", "alpino", "ancora", "genia", "ftb"),
+            *("sinica", "discbracket", "conllu"),
+        )
     },
 )
 WRITERS: Registry[Any] = Registry(

@@ -25,6 +25,8 @@ rel="--" word="."/>
 </alpino_ds></alpino>"""
 GENIA = b"""<Annotation><sentence id="S1"><cons cat="S"><cons cat="NP" role="SBJ"><tok cat="NNS">Cells</tok></cons>
 <cons cat="VP"><tok cat="VBP">grow</tok><cons cat="NP" null="NONE"/></cons></cons></sentence></Annotation>"""
+ANCORA = b"""<article lng="es"><sentence><sn elliptic="yes" func="suj"/><grup.verb><v pos="vmis3s0" wd="vino"/>
+</grup.verb><sn func="cd"><n wd="a b"/></sn></sentence></article>"""
 FTB = b"""<text><SENT nb="1"><NP fct="SUJ"><w cat="D">Le</w><w cat="N"><w catint="N">chemin</w><w>de</w> </w></NP>
 <VN><w cat="V">va</w><w cat="D"/></VN></SENT></text>"""
 SINICA = "#3:1.[17] S(agent:NP(Head:Nhaa:我)|Head:VA4:跑)#。(PERIODCATEGORY)\n#4:1.[18] VP(Head:VA4:跑)#\n".encode()
@@ -146,6 +148,7 @@ def reader_inputs() -> dict[str, tuple[list[bytes], list[bytes]]]:
             [*TAGS, b"idref=", b"s1_500", b"<edge "],
         ),
         "alpino": ([ALPINO], TAGS),
+        "ancora": ([ANCORA], [*TAGS, b"<sn ", b"</sn>", b"wd=", b"elliptic='yes'"]),
         "genia": ([GENIA], TAGS),
         "ftb": ([FTB], TAGS),
         "sinica": ([SINICA], MARKS),

@@ -161,4 +161,4 @@ def words_of_text(tree):
 
 def test_all_formats_have_an_excerpt_or_a_test():
     tested = {excerpt.format for excerpt in EXCERPTS}
-    assert tested | {"tigerxml", "ftb", "discbracket", "conllu"} == set(READERS.built_in)
+    assert tested | {"ancora", "tigerxml", "ftb", "discbracket", "conllu"} == set(READERS.built_in)

@@ -61,7 +61,7 @@ def texts(*arguments, **options):
 
 def test_what_comes_with_the_package():
     assert READERS.names == (
-        *("brackets", "export", "tigerxml", "alpino", "genia", "ftb", "sinica", "discbracket", "conllu"),
+        *("brackets", "export", "tigerxml", "alpino", "ancora", "genia", "ftb", "sinica", "discbracket", "conllu"),
     )
     assert {"line", "pretty", "export", "tigerxml", "discbracket"} <= set(WRITERS.names)
     for name in READERS.names:
@@ -217,6 +217,7 @@ def test_every_format_is_recognised(tmp_path):
     """What each writer writes, and a beginning of each format without a writer."""
     beginnings = {
         "alpino": '<?xml version="1.0"?>\n<!-- c -->\n<alpino_ds version="1.3">',
+        "ancora": '<?xml version="1.0"?>\n<article lng="es">\n<sentence>\n<sn>\n<n pos="np" wd="Ana"/>',
         "genia": '<?xml version="1.0"?>\n<!DOCTYPE Annotation>\n<Annotation>\n<sentence><cons cat="S">',
         "ftb": '<?xml version="1.0"?>\n<text>\n<SENT nb="1">',
         "sinica": "#1:1.[4257] NP(Head:Neu:a)#.(PERIODCATEGORY)",

@@ -65,6 +65,7 @@ def test_the_names():
         "icepahc",
         "greynir",
         "genia",
+        "ancora",
         "ctb",
         "sinica",
         "floresta",
@@ -139,7 +140,7 @@ def test_punctuation_in_files_of_brackets(tsgkit, tmp_path, name):
 
 
 def test_no_such_preset(tmp_path):
-    with pytest.raises(UsageError, match="treebank 'klingon': neither a file nor one of alpino, cess"):
+    with pytest.raises(UsageError, match="treebank 'klingon': neither a file nor one of alpino, ancora, cess"):
         load_preset("klingon")
     (tmp_path / "a.toml").write_bytes(b"\xff")
     with pytest.raises(TreebankError, match="not UTF-8"):

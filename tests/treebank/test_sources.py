@@ -165,7 +165,7 @@ def test_lines_before_a_damage_are_read(tmp_path):
         list(trees)
 
 
-@pytest.mark.parametrize("preset", ["alpino", "genia", "ftb", "negra", "sinica", "tiger"])
+@pytest.mark.parametrize("preset", ["alpino", "ancora", "genia", "ftb", "negra", "sinica", "tiger"])
 def test_prepared_files_are_read_with_the_preset(tmp_path, preset):
     """Brackets are read as such where a preset expects something else, but not where the user does."""
     path = tmp_path / "prepared.mrg"

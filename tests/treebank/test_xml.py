@@ -10,6 +10,7 @@ from nltk.tree import Tree
 from tsgkit.errors import TreebankError, UsageError
 from tsgkit.treebank import _xml, read_trees
 from tsgkit.treebank._alpino import read_alpino
+from tsgkit.treebank._ancora import read_ancora
 from tsgkit.treebank._brackets import format_tree
 from tsgkit.treebank._ftb import read_ftb
 from tsgkit.treebank._genia import read_genia
@@ -17,7 +18,13 @@ from tsgkit.treebank._tigerxml import read_tigerxml
 from tsgkit.treebank._xml import escape
 from tsgkit.treebank.formats import ReadOptions
 
-READERS = {"tigerxml": read_tigerxml, "alpino": read_alpino, "genia": read_genia, "ftb": read_ftb}
+READERS = {
+    "tigerxml": read_tigerxml,
+    "alpino": read_alpino,
+    "ancora": read_ancora,
+    "genia": read_genia,
+    "ftb": read_ftb,
+}
 GENIA = '<Annotation><sentence id="S1"><cons cat="NP"><tok cat="NN">{}</tok></cons></sentence></Annotation>'
 LAUGHS = (
     '<!DOCTYPE a [<!ENTITY l "lol"><!ENTITY m "&l;&l;&l;&l;&l;&l;&l;&l;&l;&l;"><!ENTITY n "&m;&m;&m;&m;&m;&m;&m;&m;">]>'
@@ -101,20 +108,21 @@ def test_remedies(text, problem):
         read(text)
 
 
-@pytest.mark.parametrize("name", ["tigerxml", "alpino", "genia", "ftb"])
+@pytest.mark.parametrize("name", ["tigerxml", "alpino", "ancora", "genia", "ftb"])
 def test_normalised(name):
     """Words, tags and labels; a word may contain a no-break space."""
     text = {
         "tigerxml": "<corpus><s><graph><terminals><t id='a' word='{0}' pos='{0}'/></terminals><nonterminals>"
         "<nt id='b' cat='{0}'><edge idref='a'/></nt></nonterminals></graph></s></corpus>",
         "alpino": "<alpino_ds><node cat='{0}'><node begin='0' end='1' word='{0}' pos='{0}'/></node></alpino_ds>",
+        "ancora": "<article><sentence><n pos='{0}' wd='{0}'/></sentence></article>",
         "genia": "<a><sentence><cons cat='{0}'><tok cat='{0}'>{0}</tok></cons></sentence></a>",
         "ftb": "<text><SENT><w cat='{0}'>{0}</w></SENT></text>",
     }[name].format("e\u0301\xa0x")
     (tree,) = read(text, READERS[name])
     assert tree.leaves() == ["e\u0301\xa0x"]
     (tree,) = read(text, READERS[name], nfc=True)
-    label = "SENT" if name == "ftb" else "\xe9\xa0x"
+    label = {"ftb": "SENT", "ancora": "sentence"}.get(name, "\xe9\xa0x")
     assert tree == Tree(label, [Tree("\xe9\xa0x", ["\xe9\xa0x"])])
 
 
