@@ -109,6 +109,9 @@ def test_a_prepared_corpus(run, tmp_path, model):
         (["--horizontal=-1", "village"], "--horizontal=-1"),
         (["--threshold=x", "village"], "not a whole number"),
         (["no-such-file"], "no-such-file"),
+        (["--params=new", "village"], "--params goes with --dev=TREEBANK: alone it has no effect"),
+        (["--raw-sentences=9", "village"], "--teachers and the options that begin with --raw- go with --raw=FILE"),
+        (["--teachers=2", "village"], "go with --raw=FILE"),
     ],
 )
 def test_wrong_options_of_train(run, tmp_path, arguments, message):
@@ -432,6 +435,9 @@ def test_a_failed_job_leaves_the_old_output(parse, tmp_path):
         (["--backend=joblib", "--chunk=0"], "--chunk=0: must be at least 1"),
         (["--score=village:dev", "--resume"], "--score parses nothing"),
         (["second.model"], "second.model"),
+        (["--params=new"], "--params goes with --from-trees: alone it has no effect"),
+        (["--heads=penn"], "--heads goes with --format=conllu"),
+        (["--treebank=penn"], "--treebank goes with --from-trees, --score or --format=conllu"),
     ],
 )
 def test_wrong_options_of_parse(run, model, options, message):

@@ -38,7 +38,7 @@ from typing import Any
 from nltk.tree import Tree
 
 from tsgkit._cli import choice, command, note_terminal, parse_arguments
-from tsgkit._options import head_rules_of, optional_integer, preset_of
+from tsgkit._options import head_rules_of, optional_integer, preset_of, require_effect
 from tsgkit.drawing import Drawing
 from tsgkit.drawing._arcs import ArcDrawing
 from tsgkit.drawing._terminal import wants_colour
@@ -111,6 +111,8 @@ def main(argv: list[str]) -> int:
     if arguments["--format"] is None:
         arguments["--format"] = format_of(arguments["--output"])
     form = choice(arguments, "--format", FORMATS)
+    require_effect(arguments, "--heads", arguments["--dependencies"], "--dependencies")
+    require_effect(arguments, "--width", form == "text", "--format=text")
     options = text_options(arguments) if form == "text" else {}
     write_drawings(drawings(arguments), arguments["--output"], form, **options)
     return 0

@@ -99,7 +99,7 @@ from tsgkit._archive import ZIP_START, file_content
 from tsgkit._cli import choice, command, integer, note_terminal, parse_arguments
 from tsgkit._files import open_output
 from tsgkit._messages import counted
-from tsgkit._options import backend_of, head_rules_of, parameters_of, preset_of, require_one
+from tsgkit._options import backend_of, head_rules_of, parameters_of, preset_of, require_effect, require_one
 from tsgkit._overwriting import note_input
 from tsgkit._parser_options import parser_settings
 from tsgkit._progress import progress
@@ -144,6 +144,10 @@ class Models:
 def plan_of(arguments: dict[str, Any]) -> ParsePlan:
     """How the options ask to parse."""
     is_conllu = choice(arguments, "--format", FORMATS) == "conllu"
+    has_trees_in = arguments["--from-trees"] or arguments["--score"] is not None
+    require_effect(arguments, "--params", arguments["--from-trees"], "--from-trees")
+    require_effect(arguments, "--heads", is_conllu, "--format=conllu")
+    require_effect(arguments, "--treebank", has_trees_in or is_conllu, "--from-trees, --score or --format=conllu")
     return ParsePlan(
         parser_settings(arguments),
         tokenize=arguments["--tokenize"],

@@ -31,7 +31,7 @@ from typing import Any
 
 from tsgkit._cli import command, integer, parse_arguments
 from tsgkit._files import open_output
-from tsgkit._options import parameters_of, preset_of
+from tsgkit._options import parameters_of, preset_of, require_effect
 from tsgkit._progress import progress
 from tsgkit.evaluation._evalb import parameter_warnings
 from tsgkit.models._model import Model
@@ -70,6 +70,8 @@ def main(argv: list[str]) -> int:
     )
     models = [Model.load(path) for path in arguments["MODEL"]]
     names = [os.path.basename(path) for path in arguments["MODEL"]]
+    for option in ("--params", "--treebank"):
+        require_effect(arguments, option, arguments["--dev"] is not None, "--dev=TREEBANK")
     parameters = parameters_of(arguments, models[0].preparation.parameters)
     reports = []
     for group in grouped([model.kind for model in models]):

@@ -184,6 +184,7 @@ from tsgkit._options import (
     parameters_of,
     reading_of,
     report_wordless,
+    require_effect,
     require_one,
     seed_of,
     unknown_of,
@@ -489,6 +490,8 @@ def require_chains(arguments: dict[str, Any], plan: Plan, n_chains: int) -> None
         raise UsageError("--jobs, --backend and --scheduler go with --chains=N or --raw=FILE: one chain runs here")
     if arguments["--taught-by"] and not arguments["--raw"]:
         raise UsageError("--taught-by goes with --raw=FILE: teachers parse raw text")
+    if not arguments["--raw"] and raw_text_settings(arguments) != RawTextSettings():
+        raise UsageError("--teachers and the options that begin with --raw- go with --raw=FILE")
     if arguments["--raw"] and not plan.is_sampled and not arguments["--taught-by"]:
         raise UsageError(f"--raw: a {plan.settings.kind} is counted, not sampled: all teachers would be equal")
     if arguments["--time"] is None:
@@ -512,6 +515,7 @@ def main(argv: list[str]) -> int:
     checkpoint_every, threads = (integer(arguments, option, 1) for option in ("--checkpoint-every", "--threads"))
     plan = Plan(model_settings(arguments, entry, recipe), checkpoint_every, threads)
     parameters = parameters_of(arguments)
+    require_effect(arguments, "--params", arguments["--dev"] is not None, "--dev=TREEBANK")
     require_one(arguments, "--resume", "--force")
     started = time.perf_counter()
     n_chains = integer(arguments, "--chains", 1)

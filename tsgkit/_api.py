@@ -149,6 +149,9 @@ def train(
             f"model is a name, such as 'cfg', not {kind_of(model)}; an estimator is trained by its method fit,"
             " as in tsgkit.CFG().fit(trees)"
         )
+    for name, value, needed in (("params", params, dev), ("raw_settings", raw_settings, raw)):
+        if value is not None and needed is None:
+            raise UsageError(f"{name} goes with {'dev' if name == 'params' else 'raw'}: alone it has no effect")
     estimator = estimator_of(model)(seed=seed, **settings)
     held_out = None if dev is None else read_trees(dev, treebank=estimator.treebank)
     learning: dict[str, Any] = {"raw": raw, "raw_settings": raw_settings, "taught_by": taught_by, "partial": partial}

@@ -215,6 +215,20 @@ def require_one(arguments: dict[str, Any], *options: str) -> None:
         raise UsageError(f"{' and '.join(given)} contradict each other: give one of them")
 
 
+def require_effect(arguments: dict[str, Any], option: str, has_effect: bool, needed: str) -> None:
+    """Refuse an option that does nothing without another one.
+
+    Examples
+    --------
+    >>> require_effect({"--params": "new"}, "--params", False, "--dev=TREEBANK")
+    Traceback (most recent call last):
+        ...
+    tsgkit.errors.UsageError: --params goes with --dev=TREEBANK: alone it has no effect
+    """
+    if arguments[option] and not has_effect:
+        raise UsageError(f"{option} goes with {needed}: alone it has no effect")
+
+
 def seed_of(arguments: dict[str, Any]) -> int:
     """The seed: any whole number from 0 on."""
     seed = integer(arguments, "--seed", 0)

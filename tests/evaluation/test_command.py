@@ -181,6 +181,7 @@ def test_stop_on_errors(files, tsgkit):
     ("arguments", "message"),
     [
         (["gold", "nowhere"], "tsgkit: nowhere: No such file or directory\n"),
+        (["village:dev", "gold"], "tsgkit: village:dev: what is scored are files with one tree per line; `tsgkit prep"),
         (["--params=nowhere", "gold", "test"], "tsgkit: nowhere: no such parameter file; "),
         (["--params=wrong.prm", "gold", "test"], "tsgkit: wrong.prm:1:1: unknown key 'WRONG'; "),
         (["--by=size", "gold", "test"], "tsgkit: --by=size: must be one of label, length\n"),

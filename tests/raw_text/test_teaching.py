@@ -280,8 +280,10 @@ def test_callback_sees_the_iterations_of_teachers_and_student(text):
 def test_raw_text_that_cannot_be_used_in_memory(text):
     with pytest.raises(TypeError, match="a sentence is a sequence of words"):
         trained([["It", "rains"], "It rains"])
-    with pytest.raises(UsageError, match="'It rains' is no word"):
+    with pytest.raises(UsageError, match="the only word of the sentence is 'It rains'; split it"):
         trained([["It rains"]])
+    with pytest.raises(UsageError, match="'It rains' is no word"):
+        trained([["It rains", "."]])
     with pytest.raises(UsageError, match="raw: a cfg is counted, not sampled"):
         tsgkit.train("village:dev", model="cfg", raw=text)
 

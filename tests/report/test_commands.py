@@ -105,6 +105,8 @@ def test_draw_mistakes(run, paths, bank):
     message = run(draw_command, f"--model={paths['tsg']}", bad, code=2)
     assert "tree " in message
     assert "no-such.mrg" in run(draw_command, "no-such.mrg", code=2)
+    assert "--heads goes with --dependencies" in run(draw_command, "--heads=penn", path, code=2)
+    assert "--width goes with --format=text" in run(draw_command, "--width=30", "-o", "t.html", path, code=2)
 
 
 # ---- compare ---------------------------------------------------------------------------------------------

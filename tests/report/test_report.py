@@ -196,6 +196,9 @@ def test_mistakes(paths, models, tmp_path, capsys, monkeypatch):
     assert report_command.main([*command, "--worst=-1"]) == 2
     assert report_command.main([*command, "--dev=no-such-bank"]) == 2
     assert "no-such-bank" in capsys.readouterr().err
+    for option in ("--params=new", "--treebank=penn"):
+        assert report_command.main([*command, option]) == 2
+        assert f"{option.partition('=')[0]} goes with --dev=TREEBANK" in capsys.readouterr().err
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     assert report_command.main(command) == 2
     assert "pip install 'tsgkit[plot]'" in capsys.readouterr().err

@@ -9,15 +9,17 @@ each sentence, and the sums over the corpus give
 from __future__ import annotations
 
 import os
+import re
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tsgkit._brackets import ROW_FIELDS, Scorer, format_table
 from tsgkit._files import DAMAGED_ARCHIVE, TooLongError, open_binary, require_text, whole_text
 from tsgkit._messages import counted
-from tsgkit.errors import TreebankError
+from tsgkit.errors import TreebankError, UsageError
 from tsgkit.evaluation import _report
 from tsgkit.evaluation._breakdown import (
     Confusion,
@@ -86,7 +88,7 @@ class Evaluation:
     aligned : AlignedScore
         The same with punctuation by the gold tags: the score to compare models with.
     unused_labels : tuple of str
-        Labels that the parameters delete and that occur in neither file.
+        Labels that the parameters delete or count as equal, and that occur in neither file.
     n_deleted_words : int
         The number of gold words that the parameters delete.
     problems : list of Problem
@@ -265,7 +267,7 @@ def score(
         cutoff=Score(**cutoff_totals),
         strict=StrictScore(**scorer.strict_totals),
         aligned=AlignedScore(**scorer.aligned_totals),
-        unused_labels=tuple(label for label in parameters.delete_labels if not scorer.has_label(label)),
+        unused_labels=unused_labels(parameters, scorer, gold, test),
         n_deleted_words=scorer.n_deleted_words,
         problems=[describe(problem, gold_name, test_name) for problem in scorer.problems],
         stopped=scorer.stopped,
@@ -276,8 +278,22 @@ def score(
     )
 
 
+def unused_labels(parameters: Parameters, scorer: Scorer, *contents: bytes) -> tuple[str, ...]:
+    """The labels that parameters delete or count as equal and that occur nowhere, each once."""
+    equal = list(chain.from_iterable(parameters.eq_labels))
+    deleted = (label for label in parameters.delete_labels if label not in equal and not scorer.has_label(label))
+    # The scorer knows labels that count as equal whether they occur or not.
+    absent = (label for label in equal if not any(opens(label).search(content) for content in contents))
+    return tuple(dict.fromkeys([*deleted, *absent]))
+
+
+def opens(label: str) -> re.Pattern[bytes]:
+    """A bracket with this label, with or without function tags."""
+    return re.compile(rb"\(\s*" + re.escape(label.encode("utf-8", "surrogateescape")) + rb"[-=\s()]")
+
+
 def parameter_warnings(evaluation: Evaluation) -> Iterator[str]:
-    """Why the parameters may not fit the treebank: they would delete labels that do not occur in it."""
+    """Why the parameters may not fit the treebank: they name labels that do not occur in it."""
     parameters, unused = evaluation.parameters, evaluation.unused_labels
     if not parameters.delete_labels or evaluation.aligned.sentences < ENOUGH_SENTENCES:
         return
@@ -288,7 +304,8 @@ def parameter_warnings(evaluation: Evaluation) -> Iterator[str]:
             " words; --params=FILE, in Python params, names the tags of your treebank"
         )
     elif unused and parameters not in map(load_parameters, BUNDLED):
-        yield f"the parameters delete {' '.join(unused)}, which occurs neither in the gold trees nor in the parses"
+        verb = "occurs" if len(unused) == 1 else "occur"
+        yield f"the parameters name {' '.join(unused)}, which {verb} neither in the gold trees nor in the parses"
 
 
 def run(scorer: Scorer, quiet: bool) -> None:
@@ -333,6 +350,14 @@ def read_source(trees: Trees, role: str) -> tuple[str, bytes]:
     try:
         with open_binary(name) as file:
             content = whole_text(file)
+    except FileNotFoundError:
+        from tsgkit.treebank._sources import has_trees  # noqa: PLC0415 - imports nltk, which the command does not need
+
+        if not has_trees(name):
+            raise
+        raise UsageError(
+            f"{name}: what is scored are files with one tree per line; `tsgkit prepare {name} -o FILE` writes one"
+        ) from None
     except DAMAGED_ARCHIVE as error:
         raise TreebankError(f"the compressed file is damaged ({error})", name) from None
     except TooLongError as error:
