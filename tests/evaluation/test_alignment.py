@@ -74,7 +74,7 @@ def test_parameters_that_do_not_fit_the_treebank():
     assert list(parameter_warnings(evaluate(without, without, mine))) == [
         "the parameters name KOMMA, which occurs neither in the gold trees nor in the parses"
     ]
-    mine = Parameters(delete_labels=("PUNCT",), eq_labels=(("NP", "NOMP"), ("VP", "SATZ")))
+    mine = Parameters(delete_labels=("PUNCT",), eq_labels=(("NP", "NOMP"), ("SQ", "SATZ")))
     assert list(parameter_warnings(evaluate(without, without, mine))) == [
         "the parameters name NOMP SATZ, which occur neither in the gold trees nor in the parses"
     ]
