@@ -402,6 +402,8 @@ def test_a_drawing_of_another_format_is_refused(tmp_path):
         (lambda: tsgkit.parse([Tree("S", ["I"])], tsgkit.CFG().fit(BRACKETS)), r"not a tree; tree.leaves\(\)"),
         (lambda: tsgkit.train(BRACKETS, model="cfg", params="new"), "params goes with dev: alone it has no effect"),
         (lambda: tsgkit.train(BRACKETS, raw_settings=RawTextSettings()), "raw_settings goes with raw"),
+        (lambda: tsgkit.load(5), "what is loaded is the path of a model file, not int"),
+        (lambda: tsgkit.load(tsgkit.CFG()), "the path of a model file, not CFG"),
         (lambda: tsgkit.evaluate(None, BRACKETS), "strings of brackets and parses, .* not NoneType"),
         (lambda: tsgkit.evaluate([[BRACKETS]], [BRACKETS]), "not list among several"),
         (lambda: tsgkit.evaluate([Path("a.mrg")], [BRACKETS]), "one file of trees, not PosixPath among several"),

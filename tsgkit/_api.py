@@ -176,6 +176,8 @@ def load(path: str | os.PathLike[str]) -> Estimator:
     ...     load(f"{folder}/cfg.model")
     <CFG() trained on 65 trees, ... rules>
     """
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"what is loaded is the path of a model file, not {kind_of(path)}")
     return Estimator.of_model(Model.load(path))
 
 
