@@ -125,3 +125,18 @@ def test_several_roots():
     assert read("( (S (A b)))", roots="several") == ["( (S (A b)))"]
     (tree,) = read_trees(text, format="brackets:roots=several", treebank="tiger")
     assert format_tree(load_preset("tiger").cleaning.apply(tree)) == "(TOP (S (PPER Er) (VVFIN lief)) ($. .))"
+
+
+def test_words_that_have_no_lemmas():
+    """In a file that was prepared the part behind a dash would be lost."""
+    prepared = "(TOP (IP (N-N ex-kóngur) (VBDI reið) (ADV heim) (. .)))\n" * 3
+    with pytest.raises(TreebankError, match=r"t:1:55: no lemmas: .*; --format=brackets:lemma=none,empty= reads a"):
+        read(prepared, lemma="dash")
+    skipped = []
+    assert read(prepared, skipped, lemma="dash") == []
+    assert [error.reason for error in skipped] == ["no lemmas"] * 3
+    as_they_are = read(prepared, lemma="none", empty="")
+    assert as_they_are == prepared.splitlines()
+    # The first tree that is long enough shows it, and some words may have none.
+    short, tree = "(IP (VBDI reið) (. .))\n", "(IP (N-N kóngur-kóngur) (VBDI reið-ríða) (ADV heim) (. .))\n"
+    assert len(read(short + short + tree + prepared, lemma="dash")) == 6

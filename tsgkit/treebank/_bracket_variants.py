@@ -35,6 +35,12 @@ TOKENS = {
 }
 LEAF, OPEN, CLOSE = 3, 4, 5
 MOST_REMEMBERED = 1 << 16
+# The first tree of so many words shows whether there are lemmas behind dashes.
+WORDS_THAT_SHOW_LEMMAS = 4
+NO_LEMMAS = (
+    "no lemmas: most words of this tree are no word-lemma, and the lemma would be cut off;"
+    " --format=brackets:lemma=none,empty= reads a file that was prepared, --treebank=historical a corpus without lemmas"
+)
 
 
 @dataclass(frozen=True)
@@ -138,6 +144,9 @@ class VariantReader(BracketReader):
         self.open_nodes: list[OpenNode] = []
         self.has_comments = self.has_brackets = False
         self.emptiness: dict[tuple[str, bool], bool] = {}
+        # Words of the open tree, and those with a dash, as long as it is not known whether there are lemmas.
+        self.shows_lemmas = variant.lemma != "dash"
+        self.n_words = self.n_dashes = 0
 
     def feed(self, line: str) -> list[Tree]:
         """The trees that end on `line`, the next line of the file."""
@@ -192,6 +201,7 @@ class VariantReader(BracketReader):
         is_skipped = label in self.variant.skip
         if not self.open_nodes:
             self.begin(token, finished)
+            self.n_words = self.n_dashes = 0
         else:
             parent = self.open_nodes[-1]
             parent.has_brackets = True
@@ -217,6 +227,10 @@ class VariantReader(BracketReader):
         if self.open_nodes:
             self.open_nodes[-1].children += parts
             return []
+        if not self.shows_lemmas and self.n_words >= WORDS_THAT_SHOW_LEMMAS:
+            if 2 * self.n_dashes < self.n_words:
+                raise self.error_at_end(NO_LEMMAS, token)
+            self.shows_lemmas = True
         trees = [part for part in parts if isinstance(part, Tree)]
         if len(trees) != len(parts) or len(trees) > 1:
             raise self.error_at_end(f"stray token: {node.label!r} is a word without a tag; {TAG_NEEDED}", token)
@@ -251,6 +265,9 @@ class VariantReader(BracketReader):
         if len(symbols) < len(children):
             raise self.error_at_end(f"stray token: {symbols[0]!r} is beside a bracket; {TAG_NEEDED}", token)
         words = variant.words(symbols)
+        if not self.shows_lemmas:
+            self.n_words += len(symbols)
+            self.n_dashes += sum("-" in symbol for symbol in symbols)
         if not all(words):
             raise self.error_at_end(f"empty word: {label!r} has no {variant.layer!r} in {symbols[0][:40]!r}", token)
         if len(words) > 1 and variant.several != "split":
