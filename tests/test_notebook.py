@@ -19,6 +19,6 @@ def test_the_notebook_runs():
     notebook = nbformat.read(NOTEBOOK, as_version=4)
     nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
     shown = [set(output.data) for cell in notebook.cells for output in cell.get("outputs", []) if "data" in output]
-    # The model and the scores as tables, the parse and the derivation as pictures.
+    # The model and the scores as tables; the parse, the derivation and the dependencies as pictures.
     assert sum("text/html" in kinds for kinds in shown) == 2
-    assert sum("image/svg+xml" in kinds for kinds in shown) == 2
+    assert sum("image/svg+xml" in kinds for kinds in shown) == 3
