@@ -18,6 +18,8 @@ from commands import run_here
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = ["tutorial.rst", "howto-language.rst", "annotators.rst", "gallery.rst"]
+# Two models are trained with their defaults.
+SLOW_PAGES = [pytest.param("draw.rst", marks=pytest.mark.slow)]
 # Its commands read excerpts of treebanks that are not part of the project, from a folder ``formats``.
 PAGE_OF_EXCERPTS = "howto-treebanks.rst"
 COMPARE = doctest.OutputChecker().check_output
@@ -105,7 +107,7 @@ def test_commands_on_excerpts(formats, console):
     test_commands_on_page(PAGE_OF_EXCERPTS, console)
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", [*PAGES, *SLOW_PAGES])
 def test_commands_on_page(name, console):
     page = DOCS / name
     text = page.read_text("utf-8")
