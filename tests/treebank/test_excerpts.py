@@ -137,6 +137,18 @@ def test_prepared_for_a_model(formats, excerpt):
     assert all(map(same_tree, decoded, map(chosen.cleaning.apply, trees)))
 
 
+@each_excerpt
+def test_the_error_without_a_preset_names_it(formats, excerpt):
+    """Where brackets are not those of the Penn Treebank; other formats are recognised."""
+    path = formats / excerpt.name
+    if excerpt.format == "brackets":
+        names = {"icepahc": "historical or icepahc"}.get(excerpt.preset, excerpt.preset)
+        with pytest.raises(TreebankError, match=rf":\d+:\d+: .*; --treebank={names} reads the beginning of this file"):
+            list(read_trees(path))
+    else:
+        assert list(read_trees(path, reattached=[]))
+
+
 NLTK = {"alpino": ("alpino.xml", "alpino-sample.xml", 30), "cess_esp": ("x.tbf", "cess-sample.tbf", 6)}
 NLTK |= {"floresta": ("f.ptb", "floresta-sample.ptb", 5), "sinica_treebank": ("parsed", "sinica-sample.txt", 40)}
 

@@ -196,7 +196,14 @@ def lost_share(skipped: Sequence[TreebankError], n_trees: int) -> str:
 def read_file(path: str, format: str, options: ReadOptions) -> Iterator[Tree]:
     """The trees of one file in a format, or in the one that is recognised."""
     with open_binary(path) as file:
-        yield from read_open(file, path, format, options)
+        try:
+            yield from read_open(file, path, format, options)
+        except TreebankError as error:
+            if format != AUTO or options.is_format_assumed or not error.line or recognised_format(path) != FALLBACK:
+                raise
+            from tsgkit.treebank._guessed_preset import with_preset_guessed  # noqa: PLC0415 - for errors only
+
+            raise with_preset_guessed(error, path) from None
 
 
 def has_trees(source: str) -> bool:
