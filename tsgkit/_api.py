@@ -47,6 +47,7 @@ def train(
     raw: RawText | None = None,
     raw_settings: RawTextSettings | None = None,
     taught_by: Sequence[AnyModel] = (),
+    minutes: float | None = None,
     callback: Callback | None = None,
     **settings: Unpack[SrtsgParameters],
 ) -> SRTSG: ...
@@ -61,6 +62,7 @@ def train(
     raw_settings: RawTextSettings | None = None,
     taught_by: Sequence[AnyModel] = (),
     partial: OpenSentences | None = None,
+    minutes: float | None = None,
     callback: Callback | None = None,
     **settings: Unpack[TsgParameters],
 ) -> TSG: ...
@@ -74,6 +76,7 @@ def train(
     raw: RawText | None = None,
     raw_settings: RawTextSettings | None = None,
     taught_by: Sequence[AnyModel] = (),
+    minutes: float | None = None,
     callback: Callback | None = None,
     **settings: Unpack[InsertionParameters],
 ) -> InsertionTSG: ...
@@ -86,8 +89,21 @@ def train(
     params: str | Parameters | None = None,
     **settings: Unpack[CommonParameters],
 ) -> CFG: ...
-@overload
-def train(trees: Trees, model: str, **options: Any) -> Estimator: ...
+@overload  # a name that is not known before; a mistake in a setting of a known one is not to be hidden by this
+def train(
+    trees: Trees,
+    model: str,
+    *,
+    dev: Trees | None = None,
+    params: str | Parameters | None = None,
+    raw: RawText | None = None,
+    raw_settings: RawTextSettings | None = None,
+    taught_by: Sequence[AnyModel] = (),
+    partial: OpenSentences | None = None,
+    minutes: float | None = None,
+    callback: Callback | None = None,
+    **settings: Unpack[CommonParameters],
+) -> Estimator: ...
 def train(
     trees: Trees,
     model: str = "srtsg",

@@ -3,11 +3,18 @@
 from typing import assert_type
 
 import tsgkit
+from tsgkit._estimators import Estimator
 
 assert_type(tsgkit.train("village:dev"), tsgkit.SRTSG)
 assert_type(tsgkit.train("village:dev", model="cfg", threads=2), tsgkit.CFG)
 assert_type(tsgkit.train("village:dev", "tsg", iterations=10, seed=3), tsgkit.TSG)
 assert_type(tsgkit.TSG(iterations=3).fit("village:dev").score("village:dev"), float)
+
+tsgkit.train("village:dev", "tsg", itrations=10)  # type: ignore[call-overload]
+tsgkit.train("village:dev", model="cfg", splits=3)  # type: ignore[call-overload]
+for name in sorted(["cfg", "tsg"]):
+    assert_type(tsgkit.train("village:dev", name, seed=3), Estimator)
+assert_type(tsgkit.train("village:dev", minutes=0.5), tsgkit.SRTSG)
 
 tsgkit.SRTSG(splits=3, merge=0.5, treebank="penn", binarization=tsgkit.Binarization("left"))
 tsgkit.SRTSG(splits="3")  # type: ignore[arg-type]
