@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 
 import pytest
 
+from tsgkit._api import train as train_function
 from tsgkit._cli import parse_arguments
 from tsgkit._estimators import CFG, SRTSG, TSG, Estimator, InsertionTSG, estimator_of
 from tsgkit._model_options import model_settings
@@ -91,11 +92,17 @@ def test_a_recipe_decides_what_is_not_given():
         SRTSG(recipe="cohn2010")
 
 
-def test_training_from_a_start():
+def test_training_from_a_start(tmp_path):
     first = TSG(iterations=3, average=1).fit("village:dev")
     again = TSG(iterations=3, average=1).fit("village:dev", start=first.model)
     assert again.model.info["start"]["trees_drawn"] == 0
     assert again.history_["log_joint"][0] > first.history_["log_joint"][0]
+    first.save(tmp_path / "first.model")
+    for start in (first, tmp_path / "first.model"):
+        same = train_function("village:dev", "tsg", iterations=3, average=1, start=start)
+        assert same.history_["log_joint"] == again.history_["log_joint"]
+    with pytest.raises(TypeError, match="a model is an estimator, a Model or the path of a model file, not int"):
+        TSG().fit("village:dev", start=5)
 
 
 def test_callbacks_see_every_iteration_and_can_stop():

@@ -47,6 +47,7 @@ def train(
     raw: RawText | None = None,
     raw_settings: RawTextSettings | None = None,
     taught_by: Sequence[AnyModel] = (),
+    start: AnyModel | None = None,
     minutes: float | None = None,
     callback: Callback | None = None,
     **settings: Unpack[SrtsgParameters],
@@ -62,6 +63,7 @@ def train(
     raw_settings: RawTextSettings | None = None,
     taught_by: Sequence[AnyModel] = (),
     partial: OpenSentences | None = None,
+    start: AnyModel | None = None,
     minutes: float | None = None,
     callback: Callback | None = None,
     **settings: Unpack[TsgParameters],
@@ -76,6 +78,7 @@ def train(
     raw: RawText | None = None,
     raw_settings: RawTextSettings | None = None,
     taught_by: Sequence[AnyModel] = (),
+    start: AnyModel | None = None,
     minutes: float | None = None,
     callback: Callback | None = None,
     **settings: Unpack[InsertionParameters],
@@ -100,6 +103,7 @@ def train(
     raw_settings: RawTextSettings | None = None,
     taught_by: Sequence[AnyModel] = (),
     partial: OpenSentences | None = None,
+    start: AnyModel | None = None,
     minutes: float | None = None,
     callback: Callback | None = None,
     **settings: Unpack[CommonParameters],
@@ -115,6 +119,7 @@ def train(
     taught_by: Sequence[AnyModel] = (),
     partial: OpenSentences | None = None,
     seed: int = 0,
+    start: AnyModel | None = None,
     minutes: float | None = None,
     callback: Callback | None = None,
     **settings: Any,
@@ -141,6 +146,8 @@ def train(
         Sentences whose trees are not known, or in part, for ``tsg`` only; see `Estimator.fit`.
     seed : int
         The same seed gives the same model.
+    start : Estimator, Model or path, optional
+        A model of the same kind, trained on other trees, with whose last sample the training begins.
     minutes : float, optional
         A budget of time: the numbers of splits and sweeps are chosen so that the training fits into it.
     callback : callable, optional
@@ -171,7 +178,7 @@ def train(
     estimator = estimator_of(model)(seed=seed, **settings)
     held_out = None if dev is None else read_trees(dev, treebank=estimator.treebank)
     learning: dict[str, Any] = {"raw": raw, "raw_settings": raw_settings, "taught_by": taught_by, "partial": partial}
-    estimator.fit(trees, **learning, minutes=minutes, callback=callback)
+    estimator.fit(trees, **learning, start=start, minutes=minutes, callback=callback)
     if held_out is not None:
         estimator.evaluation_ = estimator.evaluate(held_out, params)
     return estimator

@@ -43,7 +43,7 @@ from tsgkit.inference._settings import Settings
 from tsgkit.inference._start import Start
 from tsgkit.inference._training import Training
 from tsgkit.models._fragments import FragmentTable
-from tsgkit.models._model import AnyModel, Model
+from tsgkit.models._model import AnyModel, Model, model_of
 from tsgkit.models._open_trees import with_open_sentences
 from tsgkit.parsing._base import require_sentences
 from tsgkit.parsing._held_out import held_out_score
@@ -210,7 +210,7 @@ class Estimator:
         trees: Trees,
         y: object = None,
         *,
-        start: Model | None = None,
+        start: AnyModel | None = None,
         raw: RawText | None = None,
         raw_settings: RawTextSettings | None = None,
         taught_by: Sequence[AnyModel] = (),
@@ -227,9 +227,9 @@ class Estimator:
             `tsgkit.read_trees`.
         y : object
             Not used; scikit-learn passes it.
-        start : Model, optional
-            Of the same kind, trained on other trees: the training begins with its last sample, as with ``tsgkit train
-            --start``; see `tsgkit.inference._start`.
+        start : estimator, Model or path, optional
+            A model of the same kind, trained on other trees: the training begins with its last sample, as with
+            ``tsgkit train --start``; see `tsgkit.inference._start`.
         raw : path, or iterable of paths or of sentences, optional
             Sentences without trees to learn from, too: teachers trained on `trees` parse them by their product, and the
             model is trained on both. A file has one sentence per line; otherwise each sentence is a sequence of words.
@@ -258,7 +258,7 @@ class Estimator:
         options, corpus = self._options(), self._corpus(trees)
         if partial is not None:
             corpus = self._opened(corpus, partial, start, raw, minutes)
-        begin = None if start is None else Start(start)
+        begin = None if start is None else Start(model_of(start))
         settings = self.settings() if minutes is None else self._settings_within(minutes, corpus, begin, raw)
         training = Training(corpus, settings, **options, begin=begin)
         n_before, watch = 0, watch_of(callback, training.iterations)
