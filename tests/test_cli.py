@@ -15,6 +15,7 @@ from commands import run_forked, run_here
 
 from tsgkit._cli import choice, command, integer, number
 from tsgkit._exit_codes import EXIT_CODES
+from tsgkit._guesses import COMMANDS_ELSEWHERE
 from tsgkit._messages import exit_code_of
 from tsgkit._usage import command_names
 from tsgkit.errors import OverwriteError, TsgkitError, UsageError
@@ -42,6 +43,9 @@ def test_overview(tsgkit):
     assert "no command 'nonsense'; there are " in tsgkit("nonsense", code=2).stderr
     assert "no command 'trian'; did you mean train?" in tsgkit("trian", code=2).stderr
     assert "no command '-v'; did you mean --version?" in tsgkit("-v", code=2).stderr
+    assert "no command 'evaluate'; did you mean eval?" in tsgkit("evaluate", code=2).stderr
+    assert set(COMMANDS_ELSEWHERE.values()) <= set(command_names())
+    assert not set(COMMANDS_ELSEWHERE) & set(command_names())
     message = "options stand after the command: tsgkit train --model=cfg ..."
     assert message in tsgkit("--model=cfg", "train", "x.mrg", code=2).stderr
     assert tsgkit("--version").stdout.startswith("tsgkit 0.")
@@ -117,6 +121,24 @@ def test_errors_become_exit_codes(error, code, capsys):
 
     assert main([]) == code
     assert capsys.readouterr().err.startswith("tsgkit: ")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("parse", "vilage.model"),
+        ("train", "--model=cfg", "-o", "new.model", "vilage.model"),
+        ("eval", "vilage.model", "other"),
+        ("report", "-o", "r.html", "./Village.model"),
+    ],
+)
+def test_a_file_with_a_similar_name_is_guessed(tsgkit, tmp_path, arguments):
+    (tmp_path / "village.model").write_text("x")
+    assert re.search(r"[Vv]ill?age.model: .*; did you mean (\./)?village.model\?$", tsgkit(*arguments, code=2).stderr)
+    assert "did you mean" not in tsgkit("parse", "another", code=2).stderr
+    assert "; there is no folder none\n" in tsgkit("parse", "none/village.model", code=2).stderr
+    error = tsgkit("prepare", "village:dev", "-o", "none/dev.mrg", code=2).stderr
+    assert "; there is no folder " in error
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ Options:
   --recipe=NAME            all choices of a paper, for its small treebank: {recipes}; other options replace them
   --model=KIND             cfg: relative frequencies of the rules of the binarised trees; tsg: a Bayesian
                            tree-substitution grammar; insertion: one with auxiliary trees too; srtsg: one with
-                           learned subcategories, the most accurate and the slowest (about a minute for 1,000 short
-                           trees) (default: srtsg, or that of the recipe)
+                           learned subcategories, the most accurate and the slowest (about half a minute for 1,000
+                           short trees) (default: srtsg, or that of the recipe)
   --start=MODEL            begin with the last sample of this model, of the same kind and with the same preparation:
                            trees that it was trained on keep their derivations, the others are drawn from its grammar;
                            an srtsg skips the splits that the start has

@@ -17,7 +17,7 @@ from docopt import DocoptExit, docopt
 
 from tsgkit import __version__
 from tsgkit._exit_codes import EXIT_FAILED, EXIT_MEMORY, EXIT_USAGE
-from tsgkit._guesses import did_you_mean, one_of
+from tsgkit._guesses import COMMANDS_ELSEWHERE, did_you_mean, one_of
 from tsgkit._interruption import interruptible
 from tsgkit._messages import exit_code_of, is_out_of_memory, message_of
 from tsgkit._overwriting import files_of_a_job
@@ -161,7 +161,8 @@ def main(argv: list[str]) -> int:
         if name.startswith("-") and (commands := [each for each in rest if each in command_names()]):
             raise UsageError(f"options stand after the command: tsgkit {commands[0]} {name} ...")
         known = [*command_names(), "--version", "--help"]
-        guess = "; did you mean --version?" if name in ("-v", "-V") else did_you_mean(name, known)
+        other = "--version" if name in ("-v", "-V") else COMMANDS_ELSEWHERE.get(name.lower())
+        guess = f"; did you mean {other}?" if other else did_you_mean(name, known)
         raise UsageError(f"no command {name!r}{guess or '; there are ' + ', '.join(command_names())}")
     if shown_at_once(name, rest):
         return 0

@@ -1,6 +1,7 @@
 """What messages say of errors and of wrong values, and the exit code that a command ends with."""
 
 from tsgkit._exit_codes import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_MEMORY, EXIT_USAGE
+from tsgkit._guesses import similar_file
 from tsgkit.errors import TsgkitError
 
 
@@ -12,7 +13,8 @@ def message_of(error: BaseException) -> str:
         return str(error) or "interrupted"
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""
-        return f"{place}{error.strerror or error}"
+        is_missing = isinstance(error, FileNotFoundError) and isinstance(error.filename, str)
+        return f"{place}{error.strerror or error}{similar_file(error.filename) if is_missing else ''}"
     return str(error)
 
 

@@ -25,6 +25,7 @@ from tsgkit._files import (
     open_binary,
     open_output,
 )
+from tsgkit._guesses import similar_file
 from tsgkit._messages import kind_of
 from tsgkit._overwriting import note_input
 from tsgkit._streams import FirstLines
@@ -268,13 +269,14 @@ def read_open(file: BinaryIO, path: str, format: str, options: ReadOptions) -> I
 
 
 def recognised_instead(name: str, first_lines: Iterable[str]) -> str:
-    """The format of a file that is plainly not in the format of a preset, such as brackets where XML is expected.
+    """The format of a file that `tsgkit prepare` may have written: brackets where a preset expects XML, and the like.
 
-    So the files that `tsgkit prepare` wrote are read with the preset of the treebank, too.
+    Any other format than that of the preset remains an error: its labels would not be those that the preset cleans.
     """
     found = recognised(first_lines)
     if found != FALLBACK:
-        return name if READERS[found].is_binary and READERS[name].is_binary else found
+        is_other_xml = READERS[found].is_binary and READERS[name].is_binary
+        return found if found in WRITERS and not is_other_xml else name
     is_bracket = first_of(first_lines).lstrip().startswith("(")
     return found if is_bracket and READERS[name].recognise is not None else name
 
@@ -311,7 +313,8 @@ def find_files(name: str, patterns: Sequence[str] = ()) -> list[str]:
         return matches
     if os.path.exists(name):  # a pipe or a device
         return [name]
-    raise TreebankError("there is no such file or folder, and nothing matches it as a pattern", name or repr(name))
+    problem = "there is no such file or folder, and nothing matches it as a pattern"
+    raise TreebankError(f"{problem}{similar_file(name) if name else ''}", name or repr(name))
 
 
 def files_in_folder(name: str, patterns: Sequence[str]) -> list[str]:
