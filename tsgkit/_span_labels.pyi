@@ -6,8 +6,6 @@ from numpy.typing import NDArray
 
 from tsgkit._forest import Forest
 
-TABLE_ROWS: int
-
 @final
 class LabelScorer:
     def __init__(self, n_classes: int, weights: NDArray[np.float32]) -> None: ...
@@ -15,6 +13,8 @@ class LabelScorer:
     def n_classes(self) -> int: ...
     @property
     def n_outputs(self) -> int: ...
+    @property
+    def n_rows(self) -> int: ...
     def log_odds(self, words: NDArray[np.int32], classes: NDArray[np.int32]) -> NDArray[np.float64]: ...
     def weigh(
         self,
@@ -28,6 +28,7 @@ class LabelScorer:
 def learn_label_weights(
     n_classes: int,
     n_outputs: int,
+    n_rows: int,
     sentences: Sequence[tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int8]]],
     order: Sequence[Sequence[int]],
 ) -> NDArray[np.float32]: ...

@@ -34,10 +34,8 @@ from tsgkit._span_features cimport (
 from tsgkit._types cimport index_t, position_t, symbol_t
 
 cdef enum:
-    N_ROWS = 1 << 15                     # of hashed features
     N_SPAN_FEATURES = N_PAIRS + 1        # of a whole span: pairs of classes, and its length
 
-TABLE_ROWS = N_ROWS
 # The kinds of features of a whole span, after those of its ends.
 cdef uint64_t PAIR_KIND = 16
 cdef uint64_t LENGTH_KIND = 17
@@ -57,14 +55,15 @@ cdef class LabelScorer:
     n_classes : int
         Classes of words, as `tsgkit._cell_closing.CellScorer` numbers them.
     weights : array of float32
-        `TABLE_ROWS` rows, with one column per output; output 0 stands for no node. All are finite.
+        One row per feature, a power of two of them, and one column per output; output 0 stands for no node. All are finite.
     """
 
     def __init__(self, symbol_t n_classes, const float[:, ::1] weights):
-        if n_classes < 0 or weights.shape[0] != N_ROWS or weights.shape[1] < 1:
+        cdef index_t n_rows = weights.shape[0]
+        if n_classes < 0 or n_rows < 1 or n_rows & (n_rows - 1) or weights.shape[1] < 1:
             raise ValueError("the weights of labels do not fit together")
-        self.n_classes, self.n_outputs = n_classes, weights.shape[1]
-        self.weights.assign(&weights[0, 0], &weights[0, 0] + N_ROWS * self.n_outputs)
+        self.n_classes, self.n_outputs, self.n_rows = n_classes, weights.shape[1], n_rows
+        self.weights.assign(&weights[0, 0], &weights[0, 0] + n_rows * self.n_outputs)
 
     def log_odds(self, const symbol_t[::1] words, const symbol_t[::1] classes):
         """The log odds of each output against no node, ``[start, end, output]``; -inf for spans without two words."""
@@ -136,9 +135,9 @@ cdef cppclass LabelScores:
     index_t span_rows[N_SPAN_FEATURES]   # of the features of the whole span
 
 
-cdef inline index_t row_of(uint64_t code) noexcept nogil:
+cdef inline index_t row_of(LabelScorer scorer, uint64_t code) noexcept nogil:
     """The row of a feature in the table."""
-    return code & (N_ROWS - 1)
+    return code & (scorer.n_rows - 1)
 
 
 cdef inline void add_row(float* sums, const float* row, index_t n_outputs) noexcept nogil:
@@ -161,10 +160,10 @@ cdef int prepare(LabelScorer scorer, LabelScores* scores, const symbol_t[::1] wo
         for feature in range(position * N_END_FEATURES, (position + 1) * N_END_FEATURES):
             add_row(
                 &scores.begin[position * n_outputs],
-                &scorer.weights[row_of(scores.features.begin[feature]) * n_outputs], n_outputs)
+                &scorer.weights[row_of(scorer, scores.features.begin[feature]) * n_outputs], n_outputs)
             add_row(
                 &scores.end[position * n_outputs],
-                &scorer.weights[row_of(scores.features.end[feature]) * n_outputs], n_outputs)
+                &scorer.weights[row_of(scorer, scores.features.end[feature]) * n_outputs], n_outputs)
     return 0
 
 
@@ -173,7 +172,7 @@ cdef void add_up(LabelScorer scorer, LabelScores* scores, position_t start, posi
     cdef index_t n_outputs = scorer.n_outputs, output, feature
     cdef const float* begin = &scores.begin[start * n_outputs]
     cdef const float* at_end = &scores.end[end * n_outputs]
-    list_span_rows(&scores.features, scorer.n_classes + N_EXTRA, start, end, scores.span_rows)
+    list_span_rows(scorer, &scores.features, start, end, scores.span_rows)
     for output in range(n_outputs):
         scores.of_span[output] = begin[output] + at_end[output]
     for feature in range(N_SPAN_FEATURES):
@@ -181,13 +180,13 @@ cdef void add_up(LabelScorer scorer, LabelScores* scores, position_t start, posi
 
 
 cdef void list_span_rows(
-        const SpanFeatures* features, index_t n_all, position_t start, position_t end, index_t* rows) noexcept nogil:
+        LabelScorer scorer, const SpanFeatures* features, position_t start, position_t end, index_t* rows) noexcept nogil:
     cdef index_t pairs[N_PAIRS]
     cdef index_t kind
-    list_pairs(features, n_all, start, end, pairs)
+    list_pairs(features, scorer.n_classes + N_EXTRA, start, end, pairs)
     for kind in range(N_PAIRS):
-        rows[kind] = row_of(feature_code(PAIR_KIND, pairs[kind], 0, 0))
-    rows[N_PAIRS] = row_of(feature_code(LENGTH_KIND, length_bucket(end - start), 0, 0))
+        rows[kind] = row_of(scorer, feature_code(PAIR_KIND, pairs[kind], 0, 0))
+    rows[N_PAIRS] = row_of(scorer, feature_code(LENGTH_KIND, length_bucket(end - start), 0, 0))
 
 
 # ---- learning --------------------------------------------------------------------------------------------
@@ -202,12 +201,14 @@ cdef cppclass LabelGradient:
     vector[float] end
 
 
-def learn_label_weights(symbol_t n_classes, symbol_t n_outputs, sentences, order):
+def learn_label_weights(symbol_t n_classes, symbol_t n_outputs, index_t n_rows, sentences, order):
     """Learn the weights from sentences of which the labels of spans are known.
 
     Parameters
     ----------
     n_classes, n_outputs : int
+    n_rows : int
+        Of hashed features, a power of two.
     sentences : list of (words, classes, outputs)
         Arrays of int32; outputs of spans as a square array of int8, ``[start, end]``: -1 for spans not to learn from.
     order : list of sequences of int
@@ -216,15 +217,15 @@ def learn_label_weights(symbol_t n_classes, symbol_t n_outputs, sentences, order
     Returns
     -------
     ndarray of float32
-        `TABLE_ROWS` rows.
+        By row and output.
     """
-    cdef LabelScorer scorer = LabelScorer(n_classes, np.zeros((N_ROWS, n_outputs), np.float32))
+    cdef LabelScorer scorer = LabelScorer(n_classes, np.zeros((n_rows, n_outputs), np.float32))
     cdef LabelGradient gradient
     cdef const symbol_t[::1] words, classes
     cdef const int8_t[:, ::1] outputs
     gradient.weights.resize(scorer.weights.size(), 0.0)
     gradient.squares.resize(scorer.weights.size(), FIRST_SQUARE)
-    gradient.is_listed.resize(N_ROWS, 0)
+    gradient.is_listed.resize(n_rows, 0)
     for epoch in order:
         for number in epoch:
             words, classes, outputs = sentences[number]
@@ -234,7 +235,7 @@ def learn_label_weights(symbol_t n_classes, symbol_t n_outputs, sentences, order
             if np.max(outputs, initial=0) >= n_outputs:
                 raise ValueError(f"sentence {number}: an output is out of range")
             learn_sentence(scorer, &gradient, words, classes, outputs)
-    return np.array(<float[:scorer.weights.size()]>scorer.weights.data()).reshape(N_ROWS, n_outputs)
+    return np.array(<float[:scorer.weights.size()]>scorer.weights.data()).reshape(n_rows, n_outputs)
 
 
 cdef int learn_sentence(
@@ -262,9 +263,9 @@ cdef int learn_sentence(
     for position in range(n_positions):
         for feature in range(position * N_END_FEATURES, (position + 1) * N_END_FEATURES):
             add_derivatives(
-                gradient, row_of(scores.features.begin[feature]), &gradient.begin[position * n_outputs], n_outputs)
+                gradient, row_of(scorer, scores.features.begin[feature]), &gradient.begin[position * n_outputs], n_outputs)
             add_derivatives(
-                gradient, row_of(scores.features.end[feature]), &gradient.end[position * n_outputs], n_outputs)
+                gradient, row_of(scorer, scores.features.end[feature]), &gradient.end[position * n_outputs], n_outputs)
     take_step(scorer, gradient)
     return 0
 

@@ -12,7 +12,7 @@ from reference.span_labels import learned, log_odds, rows_of
 
 from tsgkit._archive import write_archive
 from tsgkit._forest import Forest
-from tsgkit._span_labels import TABLE_ROWS, LabelScorer, learn_label_weights
+from tsgkit._span_labels import LabelScorer, learn_label_weights
 from tsgkit.errors import ArchiveError, UsageError
 from tsgkit.inference._srtsg import SrSettings
 from tsgkit.inference._training import Training
@@ -20,7 +20,7 @@ from tsgkit.models import _span_labels
 from tsgkit.models._cfg import cfg_model
 from tsgkit.models._closing import UNKNOWN, learn_closing
 from tsgkit.models._model import KIND, VERSION, Model
-from tsgkit.models._span_labels import MOST_OUTPUTS, learn_span_labels
+from tsgkit.models._span_labels import FEWEST_ROWS, MOST_OUTPUTS, MOST_ROWS, learn_span_labels, rows_for
 from tsgkit.parsing import Parser
 from tsgkit.parsing._product import ProductParser
 from tsgkit.parsing._rows import rows_of_tree, rules_of_rows
@@ -48,11 +48,11 @@ def annotated(draw):
 
 
 @some
-@given(st.lists(annotated(), min_size=1, max_size=3), st.data())
-def test_learning_and_scoring(sentences, data):
+@given(st.lists(annotated(), min_size=1, max_size=3), st.sampled_from([1, 64, 1 << 15]), st.data())
+def test_learning_and_scoring(sentences, n_rows, data):
     order = [data.draw(st.permutations(range(len(sentences)))) for _ in range(2)]
-    weights = learn_label_weights(N_CLASSES, N_OUTPUTS, sentences, order)
-    np.testing.assert_allclose(weights, learned(N_CLASSES, N_OUTPUTS, sentences, order), atol=2e-3)
+    weights = learn_label_weights(N_CLASSES, N_OUTPUTS, n_rows, sentences, order)
+    np.testing.assert_allclose(weights, learned(N_CLASSES, N_OUTPUTS, n_rows, sentences, order), atol=2e-3)
     scorer = LabelScorer(N_CLASSES, weights)
     for words, classes, _ in sentences:
         found = scorer.log_odds(words, classes)
@@ -62,13 +62,13 @@ def test_learning_and_scoring(sentences, data):
                 if end < start + 2:
                     assert (found[start, end] == -math.inf).all()
                 else:
-                    expected = log_odds(weights, rows_of(sentence, start, end))
+                    expected = log_odds(weights, rows_of(sentence, start, end, n_rows))
                     np.testing.assert_allclose(found[start, end], expected, atol=1e-4)
 
 
 def random_scorer(scale=1.0):
     random = np.random.Generator(np.random.PCG64(1))
-    return LabelScorer(N_CLASSES, (scale * random.normal(size=(TABLE_ROWS, N_OUTPUTS))).astype(np.float32))
+    return LabelScorer(N_CLASSES, (scale * random.normal(size=(1 << 10, N_OUTPUTS))).astype(np.float32))
 
 
 WORDS, CLASSES = np.array([0, -1, 2], dtype=np.int32), np.array([0, 3, 1], dtype=np.int32)
@@ -118,9 +118,9 @@ def test_what_does_not_fit():
         LabelScorer(1, np.zeros((3, 2), dtype=np.float32))
     square = np.zeros((4, 4), dtype=np.int8)
     with pytest.raises(ValueError, match="sentence 0: one output is needed"):
-        learn_label_weights(N_CLASSES, 2, [(WORDS, CLASSES, square[:3])], [[0]])
+        learn_label_weights(N_CLASSES, 2, 16, [(WORDS, CLASSES, square[:3])], [[0]])
     with pytest.raises(ValueError, match="sentence 0: an output is out of range"):
-        learn_label_weights(N_CLASSES, 2, [(WORDS, CLASSES, square + 2)], [[0]])
+        learn_label_weights(N_CLASSES, 2, 16, [(WORDS, CLASSES, square + 2)], [[0]])
 
 
 # ---- learning from trees -----------------------------------------------------------------------------------
@@ -192,11 +192,15 @@ def test_which_models_learn_them(corpus, models):
     assert models[0].span_labels is not None
 
 
+def test_larger_treebanks_have_more_rows():
+    assert [rows_for(n_tokens) for n_tokens in (0, 1 << 17, 1 << 18, 10**9)] == [1 << 15, 1 << 16, 1 << 17, MOST_ROWS]
+
+
 def test_a_treebank_without_phrases_of_two():
     trees = [Tree.fromstring("(S (NN dogs))"), Tree.fromstring("(S (NP (NN cats)))")]
     corpus = prepare(trees, binarization=Binarization("right", 0), unknown=UnknownWords(threshold=0))
     model = learn_span_labels(corpus, corpus.words, corpus.labels, learn_closing(corpus, corpus.words))
-    assert model.weights.shape == (TABLE_ROWS, 1)
+    assert model.weights.shape == (FEWEST_ROWS, 1)
     assert not model.output_of_label.any()
 
 
@@ -332,6 +336,9 @@ def test_a_model_keeps_them(models, tmp_path):
         ("span_labels.output_of_label", lambda array: None, "output_of_label"),
         ("span_labels.weights", lambda array: array[1:], "weights"),
         ("span_labels.weights", lambda array: array[:, :0].copy(), "array weights has the wrong shape"),
+        ("span_labels.weights", lambda array: array[:16384].copy(), "array weights has the wrong shape"),
+        ("span_labels.weights", lambda array: np.repeat(array, 16, axis=0), "array weights has the wrong shape"),
+        ("span_labels.weights", lambda array: np.concatenate([array, array[:1]]), "array weights has the wrong shape"),
         ("span_labels.weights", lambda array: np.repeat(array[:, :1], MOST_OUTPUTS + 1, axis=1), "wrong shape"),
         ("span_labels.weights", lambda array: array * np.float16(np.nan), "not a number"),
         ("span_labels.weights", lambda array: array.astype(np.float32), "weights"),

@@ -16,12 +16,15 @@ import numpy as np
 
 from tsgkit._archive import require, take_array
 from tsgkit._forest import Forest
-from tsgkit._span_labels import TABLE_ROWS, LabelScorer, learn_label_weights
+from tsgkit._span_labels import LabelScorer, learn_label_weights
 from tsgkit.models._closing import CellClosing, TrainingSpans, classes_of, random_orders
 from tsgkit.treebank import FlatCorpus
 
 # The most frequent labels have outputs of their own; all others share the last one.
 MOST_OUTPUTS = 64
+# Features are hashed into a table with about a row for every four tokens of the treebank; docs/results/size.rst says why.
+TOKENS_PER_ROW = 4
+FEWEST_ROWS, MOST_ROWS = 1 << 15, 1 << 18
 # Spans without a node that are less probable than this are not learned from: they are not looked at either.
 SMALLEST = 1e-2
 NOT_LEARNED = -1
@@ -86,9 +89,10 @@ class SpanLabels:
         require(closing is not None, path, "labels of spans without classes of words")
         assert closing is not None
         output_of_label = take_array(arrays, "output_of_label", "int32", (n_labels,), path)
-        weights = take_array(arrays, "weights", "float16", (TABLE_ROWS, None), path)
-        n_outputs = weights.shape[1]
-        require(1 <= n_outputs <= MOST_OUTPUTS, path, "array weights has the wrong shape")
+        weights = take_array(arrays, "weights", "float16", (None, None), path)
+        n_rows, n_outputs = weights.shape
+        has_rows = FEWEST_ROWS <= n_rows <= MOST_ROWS and n_rows.bit_count() == 1
+        require(has_rows and 1 <= n_outputs <= MOST_OUTPUTS, path, "array weights has the wrong shape")
         in_range = bool(((output_of_label >= 0) & (output_of_label < n_outputs)).all())
         require(in_range, path, "an output of labels is out of range")
         require(bool(np.isfinite(weights).all()), path, "a weight of labels is not a number")
@@ -129,8 +133,20 @@ def learn_span_labels(
         outputs[spans.starts[nodes] - first, spans.ends[nodes] - first] = output_of_node[nodes]
         sentences.append((words, spans.classes[first:last], outputs))
     n_outputs = int(output_of_label.max(initial=0)) + 1
-    weights = learn_label_weights(spans.n_classes, n_outputs, sentences, random_orders(len(sentences)))
+    n_rows = rows_for(len(spans.words))
+    weights = learn_label_weights(spans.n_classes, n_outputs, n_rows, sentences, random_orders(len(sentences)))
     return SpanLabels(output_of_label, weights.astype(np.float16), closing)
+
+
+def rows_for(n_tokens: int) -> int:
+    """How many rows the table of hashed features has for a treebank of so many tokens.
+
+    Examples
+    --------
+    >>> rows_for(50_000), rows_for(500_000)
+    (32768, 131072)
+    """
+    return min(max(1 << (n_tokens // TOKENS_PER_ROW).bit_length(), FEWEST_ROWS), MOST_ROWS)
 
 
 def outputs_by_frequency(corpus: FlatCorpus, has_two: np.ndarray, labels: Sequence[str]) -> np.ndarray:
