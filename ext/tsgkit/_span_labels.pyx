@@ -180,7 +180,8 @@ cdef void add_up(LabelScorer scorer, LabelScores* scores, position_t start, posi
 
 
 cdef void list_span_rows(
-        LabelScorer scorer, const SpanFeatures* features, position_t start, position_t end, index_t* rows) noexcept nogil:
+        LabelScorer scorer, const SpanFeatures* features, position_t start, position_t end, index_t* rows
+) noexcept nogil:
     cdef index_t pairs[N_PAIRS]
     cdef index_t kind
     list_pairs(features, scorer.n_classes + N_EXTRA, start, end, pairs)
@@ -263,9 +264,11 @@ cdef int learn_sentence(
     for position in range(n_positions):
         for feature in range(position * N_END_FEATURES, (position + 1) * N_END_FEATURES):
             add_derivatives(
-                gradient, row_of(scorer, scores.features.begin[feature]), &gradient.begin[position * n_outputs], n_outputs)
+                gradient, row_of(scorer, scores.features.begin[feature]), &gradient.begin[position * n_outputs],
+                n_outputs)
             add_derivatives(
-                gradient, row_of(scorer, scores.features.end[feature]), &gradient.end[position * n_outputs], n_outputs)
+                gradient, row_of(scorer, scores.features.end[feature]), &gradient.end[position * n_outputs],
+                n_outputs)
     take_step(scorer, gradient)
     return 0
 

@@ -22,7 +22,7 @@ from tsgkit.treebank import FlatCorpus
 
 # The most frequent labels have outputs of their own; all others share the last one.
 MOST_OUTPUTS = 64
-# Features are hashed into a table with about a row for every four tokens of the treebank; docs/results/size.rst says why.
+# Features are hashed into a table with about a row for every four tokens of the treebank: docs/results/size.rst.
 TOKENS_PER_ROW = 4
 FEWEST_ROWS, MOST_ROWS = 1 << 15, 1 << 18
 # Spans without a node that are less probable than this are not learned from: they are not looked at either.
