@@ -55,7 +55,8 @@ cdef class LabelScorer:
     n_classes : int
         Classes of words, as `tsgkit._cell_closing.CellScorer` numbers them.
     weights : array of float32
-        One row per feature, a power of two of them, and one column per output; output 0 stands for no node. All are finite.
+        One row per feature, a power of two of them, and one column per output; output 0 stands for no node. All are
+        finite.
     """
 
     def __init__(self, symbol_t n_classes, const float[:, ::1] weights):
