@@ -190,3 +190,8 @@ def test_another_format_than_that_of_the_preset(tmp_path):
                 assert list(read_trees(tmp_path / "a", treebank=preset)) == trees
     with pytest.raises(TreebankError, match="there is no element <alpino_ds>"):
         list(read_trees(tmp_path / "a", treebank="alpino"))
+    # The label rules of a preset are not for other treebanks.
+    (tmp_path / "a").write_text("#1:1.[7] S(agent:NP(Head:Nhaa:he)|Head:VA4:ran)#.(PERIODCATEGORY)\n")
+    for preset in ("cess", "negra", "alpino"):
+        with pytest.raises(TreebankError):
+            list(read_trees(tmp_path / "a", treebank=preset, skipped=[]))
