@@ -57,6 +57,18 @@ def test_a_model_agrees_with_itself(models, kind):
             assert alone.tree_log_probability(many.tree) >= alone.tree_log_probability(best) - 1e-9
 
 
+@pytest.mark.parametrize("kind", ["rules", "trees"])
+def test_probabilities_are_not_above_one(models, kind):
+    """Those of the words are of pruned charts, in which the others look at what the first model leaves only."""
+    parser = ProductParser(models, product=kind)
+    for words in (Cleaning().apply(tree).leaves() for tree in load("village", "dev")[:30]):
+        probabilities = [tree.prob() for tree in parser.parse(words, k=3)]
+        assert 0 <= sum(probabilities) <= 1 + 1e-9
+        parse = parser.analyse(words, k=3)
+        if not parse.fallback:
+            assert probabilities == pytest.approx(parse.probabilities)
+
+
 def test_posteriors_of_rules_are_multiplied():
     one = Forest(2, 2, [(0, -1, 1, 0, -1, -1), (0, -1, 1, 1, -1, -1)], [0.9, 0.1])
     other = Forest(2, 3, [(0, -1, 1, 0, -1, -1), (1, -1, 2, 2, -1, -1), (0, 1, 2, 1, 0, 2)], [0.4, 1.0, 1e-7])

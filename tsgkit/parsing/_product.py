@@ -24,7 +24,7 @@ from tsgkit.parsing._engine import Guide
 from tsgkit.parsing._lexical import SentenceEntries, SentenceWords
 from tsgkit.parsing._objectives import PRODUCTS, Needs
 from tsgkit.parsing._parse import Parse
-from tsgkit.parsing._parser import Parser, logs_of
+from tsgkit.parsing._parser import Parser, larger_total, logs_of
 from tsgkit.parsing._rows import tree_of_rows
 from tsgkit.parsing._search import Search
 from tsgkit.parsing._settings import ParserParameters, ParserSettings
@@ -227,7 +227,7 @@ class ProductParser(SentenceParser):
             [decode(tree_of_rows(candidate.rows, self._labels, words)) for candidate in candidates],
             [candidate.score for candidate in candidates],
             partial(logs_of, candidates),
-            ballot.log_total,
+            partial(larger_total, ballot.log_total, candidates),
             shares=[candidate.share for candidate in candidates],
         )
         result.take_posteriors(self._mean_posteriors(valid))
