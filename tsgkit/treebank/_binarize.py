@@ -17,6 +17,7 @@ from nltk.tree import Tree
 
 from tsgkit._guesses import one_of
 from tsgkit._plain import settings_of
+from tsgkit._settings import Checked
 from tsgkit.errors import UsageError
 from tsgkit.treebank._heads import BUILT_IN, HeadRules, read_rules
 from tsgkit.treebank._trees import CACHED_LABELS, Child, is_preterminal, rebuild
@@ -33,7 +34,7 @@ MAX_LISTED = 50
 
 
 @dataclass(frozen=True)
-class Binarization:
+class Binarization(Checked):
     """How trees are binarised.
 
     Parameters
@@ -76,6 +77,7 @@ class Binarization:
     rules: str | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.method not in METHODS:
             raise UsageError(f"binarisation {self.method!r}: must be {one_of(self.method, METHODS)}")
         if self.horizontal is not None and not 0 <= self.horizontal <= MAX_LISTED:

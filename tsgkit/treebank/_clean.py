@@ -13,6 +13,7 @@ from typing import Any, cast
 from nltk.tree import Tree
 
 from tsgkit._plain import names_of, settings_of
+from tsgkit._settings import Checked
 from tsgkit.errors import TreebankError
 from tsgkit.treebank._relabel import relabelling_of
 from tsgkit.treebank._trees import CACHED_LABELS, Child, is_preterminal, rebuild
@@ -190,7 +191,7 @@ def add_root(tree: Tree, label: str = "TOP") -> Tree:
 
 
 @dataclass(frozen=True)
-class Cleaning:
+class Cleaning(Checked):
     """Which cleaning steps are applied.
 
     Parameters
@@ -224,6 +225,11 @@ class Cleaning:
     root: str = "TOP"
     feature_mark: str = ""
     relabelling: str = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        is_one = isinstance(self.empty_tags, str)
+        self.require("empty_tags", not is_one, f"must be a sequence of tags, as in ({self.empty_tags!r},)")
 
     def apply(self, tree: Tree) -> Tree | None:
         """The clean tree, or ``None`` when no word is left.

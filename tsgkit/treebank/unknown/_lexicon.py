@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from tsgkit._plain import names_of, settings_of
+from tsgkit._settings import Checked
 from tsgkit.errors import UsageError
 from tsgkit.treebank.unknown._model import ROOT_CLASS, UNKNOWN_WORDS
 
@@ -20,7 +21,7 @@ NO_COUNTS: Mapping[str, int] = {}
 
 
 @dataclass(frozen=True)
-class UnknownWords:
+class UnknownWords(Checked):
     """How rare and new words are classed.
 
     Parameters
@@ -49,6 +50,7 @@ class UnknownWords:
     max_suffix: int = 5
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         UNKNOWN_WORDS.require(self.model)
         for name, minimum in (("threshold", 0), ("min_types", 1), ("max_suffix", 0)):
             if getattr(self, name) < minimum:
