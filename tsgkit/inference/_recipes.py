@@ -111,7 +111,7 @@ SHINDO2012 = Recipe(
     binarization=Binarization("right", 0, 1),
     unknown=UnknownWords("signature", 5),
     n_chains=10,
-    parsing="--objective=max-rule",
+    parsing="--objective=max-rule --span-power=0",
     full="--splits=6",
     deviations=(
         "Stop probabilities are sampled; the paper chooses them on development data (--stop-prob fixes them).",
