@@ -1,5 +1,8 @@
 """The remedy of errors names the presets that read the beginning of a file, where Penn brackets do not."""
 
+import os
+import threading
+
 import pytest
 
 from tsgkit.errors import TreebankError
@@ -48,3 +51,13 @@ def test_the_presets_are_named(tmp_path, name, text, presets):
 def test_no_preset_is_named(tmp_path, text):
     (tmp_path / "a").write_text(text)
     assert "reads the beginning" not in problem_of(tmp_path / "a")
+
+
+def test_a_pipe_is_not_opened_again(tmp_path):
+    path = tmp_path / "a.tbf"
+    os.mkfifo(path)
+    writer = threading.Thread(target=path.write_text, args=(CESS * 3,), daemon=True)
+    writer.start()
+    assert "reads the beginning" not in problem_of(path)
+    writer.join(60)
+    assert not writer.is_alive()

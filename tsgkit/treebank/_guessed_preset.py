@@ -31,8 +31,6 @@ def with_preset_guessed(error: TreebankError, path: str) -> TreebankError:
 
 def presets_that_read(path: str) -> list[str]:
     """The presets with brackets of their own that read the beginning of a file which is not in Penn brackets."""
-    if not os.path.isfile(path):  # a stream is gone
-        return []
     try:
         with open_binary(path) as file:
             lines = list(islice(lines_of(file), MOST_LINES))

@@ -200,7 +200,9 @@ def read_file(path: str, format: str, options: ReadOptions) -> Iterator[Tree]:
         try:
             yield from read_open(file, path, format, options)
         except TreebankError as error:
-            if format != AUTO or options.is_format_assumed or not error.line or recognised_format(path) != FALLBACK:
+            is_guessed = format == AUTO and not options.is_format_assumed and error.line is not None
+            # A stream is gone, and a pipe would block.
+            if not is_guessed or not os.path.isfile(path) or recognised_format(path) != FALLBACK:
                 raise
             from tsgkit.treebank._guessed_preset import with_preset_guessed  # noqa: PLC0415 - for errors only
 
