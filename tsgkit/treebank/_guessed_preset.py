@@ -6,16 +6,16 @@ format cannot be recognised by a first line, but their presets can be tried on t
 
 import fnmatch
 import os
-from itertools import islice
 
-from tsgkit._files import lines_of, open_binary
+from tsgkit._files import DAMAGED_ARCHIVE, TooLongError, lines_of, open_binary
 from tsgkit.errors import TreebankError, TsgkitError
 from tsgkit.treebank._brackets import read_brackets
 from tsgkit.treebank._decoding import decoded
 from tsgkit.treebank._formats import ENCODING, FALLBACK, ReadOptions
 from tsgkit.treebank._presets import load_preset, preset_names
 
-MOST_LINES = 2000
+# How much of a file is tried; a file of one line may be long.
+MOST_LINES, MOST_BYTES = 2000, 1 << 22
 # The beginning may end in the middle of a tree, and treebanks have bad trees.
 MOST_BAD = 0.2
 
@@ -31,11 +31,7 @@ def with_preset_guessed(error: TreebankError, path: str) -> TreebankError:
 
 def presets_that_read(path: str) -> list[str]:
     """The presets with brackets of their own that read the beginning of a file which is not in Penn brackets."""
-    try:
-        with open_binary(path) as file:
-            lines = list(islice(lines_of(file), MOST_LINES))
-    except (OSError, TsgkitError):
-        return []
+    lines = beginning_of(path)
     if share_of_bad(lines, ENCODING, {}) <= 0.5:
         return []
     presets = [load_preset(name) for name in preset_names()]
@@ -49,6 +45,22 @@ def presets_that_read(path: str) -> list[str]:
     name = os.path.basename(path)
     matching = [each for each in found if any(fnmatch.fnmatchcase(name, pattern) for pattern in each.files)]
     return [preset.name for preset in matching or found]
+
+
+def beginning_of(path: str) -> list[bytes]:
+    """The first lines of a file; none if it cannot be read so far."""
+    lines: list[bytes] = []
+    n_bytes = 0
+    try:
+        with open_binary(path) as file:
+            for line in lines_of(file):
+                n_bytes += len(line)
+                if len(lines) == MOST_LINES or n_bytes > MOST_BYTES:
+                    break
+                lines.append(line)
+    except (OSError, TooLongError, *DAMAGED_ARCHIVE):
+        return []
+    return lines
 
 
 def share_of_bad(lines: list[bytes], encoding: str, named: dict[str, str]) -> float:
