@@ -6,6 +6,7 @@ A parser is given by what it does with one sentence, `SentenceParser.analyse`. O
 
 import math
 import numbers
+import warnings
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -39,7 +40,7 @@ WINDOW = 8
 def require_words(words: Sequence[str]) -> list[str]:
     """The words of a sentence as a list; a TypeError if it is a string, whose letters would be parsed as words.
 
-    A sentence of one word that has spaces is a text that is not split, and an error, too.
+    A sentence of one word that has spaces is probably a text that is not split; there is a warning.
 
     Examples
     --------
@@ -47,10 +48,6 @@ def require_words(words: Sequence[str]) -> list[str]:
     Traceback (most recent call last):
         ...
     TypeError: a sentence is a sequence of words, not the string 'El grupo'; split it into words
-    >>> require_words(["El grupo"])
-    Traceback (most recent call last):
-        ...
-    tsgkit.errors.UsageError: the only word of the sentence is 'El grupo'; split it, as in 'El grupo'.split()
     """
     if isinstance(words, str | bytes):
         raise TypeError(f"a sentence is a sequence of words, not the string {words!r}; split it into words")
@@ -63,7 +60,8 @@ def require_words(words: Sequence[str]) -> list[str]:
         if not isinstance(word, str):
             raise TypeError(f"a sentence is a sequence of words, and {word!r} is not a string")
     if len(found) == 1 and SPACE.search(found[0].strip()):
-        raise UsageError(f"the only word of the sentence is {found[0]!r}; split it, as in {found[0]!r}.split()")
+        text = f"the only word of the sentence is {found[0]!r}: if it is a text, split it, as in {found[0]!r}.split()"
+        warnings.warn(text, stacklevel=2)
     return found
 
 
